@@ -235,6 +235,8 @@ MANIFEST: dict[str, str] = {
     "knowledge:valid-time": "What held at a time is found for that time, whenever it was told.",
     "knowledge:similarity": "Similarity is absolute, and nonsense finds nothing.",
     "search:kinds": "One search finds entries, events, concepts and incidents, best first.",
+    "knowledge:batch": "Many concepts and relationships are written in one call, all or none.",
+    "knowledge:context": "What is known about a question is one text that fits into a prompt.",
     "knowledge:pages": "Every list of knowledge goes on past its limit with a cursor.",
     "learning:order": "Everything comes after what it needs, and nothing is left out unsaid.",
     "learning:known": "What a learner knows is a record like any other, and is left out of paths.",

@@ -135,6 +135,12 @@ PREREQUISITE_DEPTH_MAX: Final = 5
 PREREQUISITES_MAX: Final = 2_000
 # Concepts of one name that are told apart, and names that are compared with a misspelt one.
 NAMESAKES_READ_MAX: Final = 50
+# Where something was learnt fits on a few lines; types of relationship are a small vocabulary.
+SOURCE_CHARS_MAX: Final = 1_000
+LABELS_MAX: Final = 200
+# What is put into a prompt about a question, where nothing else is said.
+CONTEXT_CHARS_MIN: Final = 500
+CONTEXT_CHARS_DEFAULT: Final = 6_000
 # A learner is called like a person or a group; so many concepts are marked as known together.
 LEARNER_CHARS_MAX: Final = 200
 KNOWN_MAX: Final = 1_000

@@ -161,6 +161,10 @@ KNOWLEDGE = (
     step("related", "knowledge.get_related_concepts", Earlier("a", "concept_id")),
     step("first", "knowledge.get_prerequisites", Earlier("b", "concept_id")),
     step("path", "knowledge.get_learning_path", Earlier("b", "concept_id"), known=["Lists"], learner="Mia"),
+    step("declare", "knowledge.declare_relationship_type", "taught_by", description="Who teaches it."),
+    step("batch", "knowledge.create_concepts", [{"name": "Sets", "explanation": "Unordered."}],
+         relationships=[{"source": "Sets", "target": "Loops", "type": "taught_by"}]),
+    step("context", "knowledge.get_context", "repeating"),
     step("mark", "knowledge.mark_known", ["Loops"], learner="Mia"),
     step("known", "knowledge.list_known", learner="Mia"),
     step("chain", "knowledge.get_concept_chain", Earlier("a", "concept_id"), Earlier("b", "concept_id")),
@@ -282,7 +286,7 @@ def refusal(error: StratagemError) -> Refusal:
 # What no two databases have in common: ids, times, chains of hashes, and where they are.
 _OWN = {
     "merged_into", "merged_from", "split_from", "stand_again", "copies",
-    "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
+    "concept_id", "context", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
     "pipelineRunId", "actor", "anchor", "next",
 }  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "concept_id",
     "concept_ids",
     "creation_time",
+    "description",
     "direction",
     "fields",
     "known_concept",
@@ -27,11 +29,16 @@ __all__ = [
     "part",
     "query",
     "relationship",
+    "relationship_type",
+    "source",
     "strength",
+    "unknown_label",
 ]
 
 _DIRECTIONS = ("incoming", "outgoing", "both")
 _LEVELS = ("area", "topic", "subtopic")
+# At most 50 characters. Neo4j has such names for types, in upper case.
+_LABEL = re.compile(r"[a-z][a-z_]{0,49}")
 _PERIOD = ("valid_from", "valid_to")
 _RELATIONSHIP_FIELDS = (
     "source_id",
@@ -62,6 +69,8 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         elif field == "explanation":
             checked[field] = _prose(value, field, limits.EXPLANATION_CHARS_MAX)
+        elif field == "source":
+            checked[field] = source(value)
         elif field in _PERIOD:
             checked[field] = _moment(value, field)
         elif field == "certainty_score":
@@ -180,19 +189,47 @@ def strength(value: object) -> float:
     return checked
 
 
-def label(value: object, *, optional: bool = False) -> str | None:
-    """Return a type of relationship; answers have them in upper case, and those are taken too."""
+def label(value: object, *, optional: bool = False, field: str = "relationship_type") -> str | None:
+    """Return what can be a type of relationship, in lower case; answers have it in upper case.
+
+    Whether it was declared is for the view to say (`ConceptRecords.check_label`).
+    """
     if value is None and optional:
         return None
-    if not isinstance(value, str) or value.lower() not in TYPES:
-        raise ValidationFailed(
-            f"There is no relationship type {_abbreviate(value)}.",
-            field="relationship_type",
-            invalid_value=_abbreviate(value),
-            allowed=list(TYPES),
-            hint=f"Use one of {', '.join(TYPES)}.",
-        )
+    if not isinstance(value, str) or not _LABEL.fullmatch(value.lower()):
+        raise unknown_label(value, TYPES, field)
     return value.lower()
+
+
+def unknown_label(value: object, known: Sequence[str], field: str) -> ValidationFailed:
+    """Return the refusal of a type of relationship that nobody has declared."""
+    return ValidationFailed(
+        f"There is no relationship type {_abbreviate(value)}.",
+        field=field,
+        invalid_value=value if isinstance(value, str) else _abbreviate(value),
+        allowed=list(known),
+        hint=f"Use one of {', '.join(known)}, or declare it first: declare_relationship_type "
+        "(toolset knowledge_plus).",
+    )
+
+
+def relationship_type(content: Mapping[str, Any]) -> None:
+    """Refuse a declared type of relationship that has anything but a description."""
+    if content.keys() - {"description"}:
+        raise ValidationFailed(
+            "A type of relationship has a description, and nothing else.", field="decisions"
+        )
+    description(content.get("description"))
+
+
+def description(text: object) -> str | None:
+    """Return what a type of relationship means, or None."""
+    return None if text is None else _prose(text, "description", limits.NOTES_CHARS_MAX)
+
+
+def source(text: object, *, field: str = "source") -> str | None:
+    """Return where something was learnt, or None."""
+    return None if text is None else _prose(text, field, limits.SOURCE_CHARS_MAX)
 
 
 def direction(value: object) -> str:

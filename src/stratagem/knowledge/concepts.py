@@ -20,6 +20,7 @@ from stratagem.knowledge.parameters import (
     ConceptId,
     ConceptName,
     Explanation,
+    Source,
     Subtopic,
     Topic,
     ValidFrom,
@@ -62,6 +63,7 @@ class Concepts(BoundSystem):
         certainty_score: Certainty = None,
         valid_from: ValidFrom = None,
         valid_to: ValidTo = None,
+        source: Source = None,
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> ConceptWritten:
@@ -74,6 +76,7 @@ class Concepts(BoundSystem):
             "topic": topic,
             "subtopic": subtopic,
             "certainty_score": certainty_score,
+            "source": source,
             **valid_time.read_period(valid_from, valid_to, self._views.zone),
         }
         content = {
@@ -86,11 +89,19 @@ class Concepts(BoundSystem):
             drafts = [Draft(CONCEPT_CREATED, whole, CONCEPTS, concept_id)]
             if "certainty_score" not in content:
                 drafts.append(certainty.draft(concept_id, certainty.UNTRIED))
+            twins = [each.id for each in records.namesakes(name)]
             appended = transaction.append(records.view.branch, drafts)[0]
-            return {"concept_id": concept_id, "version": appended.sequence}
+            return {"concept_id": concept_id, "version": appended.sequence, "twins": twins}
 
         answer = self._change(work, "create_concept", content, branch, request_id)
+        twins = answer.pop("twins", None)
         written = ConceptWritten(message="Created", **answer)
+        if twins:
+            written.duplicates = twins
+            written.note = (
+                "There are concepts of this name already. Update one of them instead and delete "
+                "this one, or merge_concepts (toolset knowledge_plus)."
+            )
         if certainty_score is None:
             written.certainty_score = certainty.UNTRIED
             written.certainty_source = "computed"
@@ -334,6 +345,7 @@ def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:
         last_modified=moments.iso(concept.at),
         version=concept.sequence,
         certainty_source="computed" if score.computed else None,
+        source=content.get("source"),
         **valid_time.render_period(content),
     )
 

@@ -14,7 +14,7 @@ from stratagem.engine.lineage import View
 from stratagem.knowledge.graph import BuiltInGraph, Required, Walk, read_some
 from stratagem.knowledge.models import Direction, PathStep, Related
 from stratagem.knowledge.records import ConceptRecords
-from stratagem.knowledge.spaces import PREREQUISITE
+from stratagem.knowledge.spaces import PREREQUISITE, TYPES
 from stratagem.search.external_services import GraphService
 from stratagem.storage.contract import Reader
 
@@ -36,6 +36,10 @@ class ExternalGraph:
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """See `Graph`."""
+        if label is not None and label not in TYPES:
+            # The service keeps declared types under one name.
+            ours = BuiltInGraph(self._reader, self._view)
+            return ours.neighbours(concept_id, direction=direction, label=label, limit=limit)
         found = self._service.neighbours(
             concept_id, outgoing=_WAYS.get(direction), label=label, limit=limit
         )

@@ -18,7 +18,7 @@ from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Related
 from stratagem.knowledge.records import Concept, ConceptRecords
-from stratagem.knowledge.spaces import CONCEPTS, PREREQUISITE, TYPES
+from stratagem.knowledge.spaces import CONCEPTS, PREREQUISITE
 from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import Reader
 
@@ -92,7 +92,7 @@ class BuiltInGraph:
         links = [
             link
             for outgoing in _ways(direction)
-            for each in ([label] if label else TYPES)
+            for each in ([label] if label else self._records.labels())
             for link in self._reader.catalogue.strongest_links(
                 self._view, node, outgoing=outgoing, label=each, limit=limit
             )

@@ -54,6 +54,10 @@ def _known_concept(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(names.LEARNER_FACET + content["learner"],))
 
 
+def _relationship_type(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection()
+
+
 def _check_known_concept(content: Mapping[str, Any]) -> None:
     """Refuse a merged record of what a learner knows that nobody could have written."""
     checks.known_concept(content)
@@ -106,6 +110,14 @@ KINDS: Final = (
         writes=names.CERTAINTY_COMPUTED,
         derived=True,
         settle=certainty.settle,
+    ),
+    RecordKind(
+        names.RELATIONSHIP_TYPE,
+        (EventKind(names.RELATIONSHIP_TYPE_DECLARED, _relationship_type),),
+        writes=names.RELATIONSHIP_TYPE_DECLARED,
+        validate=checks.relationship_type,
+        # That both sides declared one, in other words, is no conflict.
+        yielding=frozenset({"description"}),
     ),
     RecordKind(
         names.KNOWN_CONCEPT,

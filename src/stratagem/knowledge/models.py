@@ -11,13 +11,16 @@ from stratagem.display import DisplayableResult
 __all__ = [
     "Area",
     "Availability",
+    "BatchWritten",
     "ConceptAnswer",
     "ConceptHit",
     "ConceptInfo",
     "ConceptListed",
     "ConceptRef",
     "ConceptWritten",
+    "ContextConcept",
     "Hierarchy",
+    "KnowledgeContext",
     "KnownConcept",
     "KnownMarked",
     "LearningConcept",
@@ -36,12 +39,61 @@ __all__ = [
     "StoreStatistics",
     "Subtopic",
     "Topic",
+    "TypeDeclared",
 ]
 
 T = TypeVar("T")
 Direction = Literal["incoming", "outgoing"]
 # Set only where the score was computed; a score without it was given by the caller.
 Source = Literal["computed"]
+
+
+@dataclass(slots=True, repr=False)
+class BatchWritten(DisplayableResult):
+    """Concepts and relationships were written together.
+
+    `duplicates` were there already under the same name, and were left as they are; the
+    relationships of the batch lead to them. `known` counts relationships that were there.
+    """
+
+    created: list[ConceptRef]
+    duplicates: list[ConceptRef]
+    related: int
+    known: int
+    message: str
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class TypeDeclared(DisplayableResult):
+    """A type of relationship can be used."""
+
+    relationship_type: str
+    message: str
+    declared: list[str]
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class ContextConcept(DisplayableResult):
+    """A concept that a context tells about."""
+
+    concept_id: str
+    name: str
+    similarity: float
+    certainty_score: float
+
+
+@dataclass(slots=True, repr=False)
+class KnowledgeContext(DisplayableResult):
+    """What is known about a question, as text for a prompt, and which concepts it is made of."""
+
+    context: str
+    concepts: list[ContextConcept]
+    message: str
+    left_out: int | None = None
+    note: str | None = None
+    success: bool = True
 
 
 @dataclass(slots=True, repr=False)
@@ -86,13 +138,18 @@ class ConceptRef(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class ConceptWritten(DisplayableResult):
-    """A concept was written. `certainty_score` is set where it was computed."""
+    """A concept was written. `certainty_score` is set where it was computed.
+
+    `duplicates` are the ids of other concepts of the same name.
+    """
 
     concept_id: str
     message: str
     version: int
     certainty_score: float | None = None
     certainty_source: Source | None = None
+    duplicates: list[str] | None = None
+    note: str | None = None
     success: bool = True
 
 
@@ -120,6 +177,7 @@ class ConceptInfo(DisplayableResult):
     version: int
     certainty_source: Source | None = None
     explanation_history: list[Revision] | None = None
+    source: str | None = None
     superseded_by: list[ConceptRef] | None = None
     contested_by: list[ConceptRef] | None = None
     valid_from: str | None = None

@@ -74,7 +74,8 @@ def _say_availability(answer: Mapping[str, Any]) -> str:
 
 
 def _say_written(answer: Mapping[str, Any]) -> str:
-    return f"{answer['message']}: {answer['concept_id']} (version {answer['version']})."
+    said = f"{answer['message']}: {answer['concept_id']} (version {answer['version']})."
+    return " ".join([said, *_notes(answer)])
 
 
 def _say_concept(answer: Mapping[str, Any]) -> str:
@@ -147,6 +148,24 @@ def _say_path(answer: Mapping[str, Any]) -> str:
     if answer["known"]:
         lines.append(f"Known to {answer['learner']}: {', '.join(answer['known'])}.")
     return "\n".join(lines + _notes(answer))
+
+
+def _say_batch(answer: Mapping[str, Any]) -> str:
+    lines = [f"{answer['message']}."]
+    lines += [f"- {each['name']} [{each['concept_id']}]" for each in answer["created"]]
+    lines += [
+        f"- {each['name']} [{each['concept_id']}] was there already"
+        for each in answer["duplicates"]
+    ]
+    return "\n".join(lines)
+
+
+def _say_declared(answer: Mapping[str, Any]) -> str:
+    return f"{answer['message']}: {answer['relationship_type']}."
+
+
+def _say_context(answer: Mapping[str, Any]) -> str:
+    return "\n\n".join([answer["context"] or f"{answer['message']}.", *_notes(answer)])
 
 
 def _say_marked(answer: Mapping[str, Any]) -> str:
@@ -383,6 +402,40 @@ OPERATIONS: tuple[Operation, ...] = (
         fit=budgets.fit_path,
         toolset=_MORE,
         example={"target": "Transformers", "known": ["Linear algebra"]},
+    ),
+    _row(
+        "create_concepts",
+        Knowledge.create_concepts,
+        "Create concepts",
+        "Add concepts and how they relate, by name, in one call; what is there is reported.",
+        says=_say_batch,
+        writes=True,
+        toolset=_MORE,
+        example={
+            "concepts": [
+                {"name": "Lists", "explanation": "Ordered values."},
+                {"name": "Sorting", "explanation": "Putting values in order."},
+            ],
+            "relationships": [{"source": "Lists", "target": "Sorting", "type": "prerequisite"}],
+        },
+    ),
+    _row(
+        "declare_relationship_type",
+        Knowledge.declare_relationship_type,
+        "Declare a relationship type",
+        "Make a type of relationship of your own usable, such as works_at.",
+        says=_say_declared,
+        writes=True,
+        toolset=_MORE,
+    ),
+    _row(
+        "get_context",
+        Knowledge.get_context,
+        "Context for a question",
+        "What is known about a question in one text: explanations, relations, contradictions.",
+        says=_say_context,
+        toolset=_MORE,
+        example={"query": "how does sorting work"},
     ),
     _row(
         "mark_known",

@@ -24,6 +24,7 @@ __all__ = [
     "PathDepth",
     "RelatedLimit",
     "RelationshipLabel",
+    "Source",
     "SourceId",
     "Strength",
     "Subtopic",
@@ -37,8 +38,6 @@ __all__ = [
 _NAME = {"minLength": 1, "maxLength": limits.CONCEPT_NAME_CHARS_MAX}
 _TEXT = {"minLength": 1, "maxLength": limits.EXPLANATION_CHARS_MAX}
 _LEVEL = {"maxLength": limits.PLACE_CHARS_MAX}
-# Answers have labels in upper case, and those are taken too.
-_LABELS = {"enum": list(TYPES)}
 
 ConceptId = Annotated[str, Param("Id or name")]
 SourceId = Annotated[str, Param("Where it leads from: id or name")]
@@ -46,6 +45,7 @@ TargetId = Annotated[str, Param("Where it leads to: id or name")]
 ValidFrom = Annotated[str | None, Param("Since when it holds: 2019, 2019-05-01", quiet=True)]
 ValidTo = Annotated[str | None, Param("The first moment at which it no longer holds", quiet=True)]
 ValidAt = Annotated[str | None, Param("Only what held then: 2019, 2019-05-01")]
+Source = Annotated[str | None, Param("Where it was learnt: a document, a person", quiet=True)]
 Learner = Annotated[str | None, Param("Who learns; the caller by default")]
 ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]
 Explanation = Annotated[str, Param("What the concept means", quiet=True, advertised=_TEXT)]
@@ -60,11 +60,10 @@ MinCertainty = Annotated[
     float | None, Param("Only as certain as this", ge=0, le=100, strict=True, quiet=True)
 ]
 RelationshipLabel = Annotated[
-    str, Param("prerequisite: the target requires the source", advertised=_LABELS)
+    str,
+    Param(f"{', '.join(TYPES)}, or a declared one. prerequisite: the target requires the source"),
 ]
-LabelFilter = Annotated[
-    str | None, Param("Only relationships of this type", quiet=True, advertised=_LABELS)
-]
+LabelFilter = Annotated[str | None, Param("Only relationships of this type", quiet=True)]
 Direction = Annotated[
     str,
     Param(

@@ -11,7 +11,16 @@ import orjson
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import AmbiguousName, ConceptNotFound
-from stratagem.knowledge.spaces import CERTAINTIES, CONCEPTS, NAME_FACET, RELATIONSHIPS, fold_name
+from stratagem.knowledge import checks
+from stratagem.knowledge.spaces import (
+    CERTAINTIES,
+    CONCEPTS,
+    NAME_FACET,
+    RELATIONSHIP_TYPES,
+    RELATIONSHIPS,
+    TYPES,
+    fold_name,
+)
 from stratagem.storage.contract import Reader, Version
 
 __all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
@@ -45,6 +54,7 @@ class ConceptRecords:
     def __init__(self, reader: Reader, view: View) -> None:
         self.reader = reader
         self.view = view
+        self._labels: dict[str, str | None] | None = None
 
     def find(self, concept_id: str) -> Concept | None:
         """Return a concept, or None where the view shows none with this id."""
@@ -145,6 +155,26 @@ class ConceptRecords:
         """Return the concepts of some ids, leaving out deleted ones."""
         numbers = self.reader.records.subjects(CONCEPTS, concept_ids)
         return {each.id: each for each in self.by_subject(list(numbers.values())).values()}
+
+    def labels(self) -> dict[str, str | None]:
+        """Return the types of relationship that the view knows, and what declared ones mean."""
+        if self._labels is None:
+            page, _ = self.reader.records.page(
+                self.view.lineage, RELATIONSHIP_TYPES, after="", limit=limits.LABELS_MAX
+            )
+            declared = {key: content_of(each.payload).get("description") for key, each in page}
+            self._labels = dict.fromkeys(TYPES) | declared
+        return self._labels
+
+    def check_label(self, label: str, *, field: str = "relationship_type") -> str:
+        """Return a type of relationship that the view knows.
+
+        Raises:
+            ValidationFailed: Nobody has declared it.
+        """
+        if label not in TYPES and label not in self.labels():
+            raise checks.unknown_label(label, list(self.labels()), field)
+        return label
 
     def relationships(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what some relationships say, leaving out those that are not there."""

@@ -40,7 +40,7 @@ from stratagem.knowledge.valid_time import holds_at
 from stratagem.parameters import AsOf, BranchName, Cursor, Param, RequestId
 from stratagem.storage.contract import Transaction
 
-__all__ = ["Relationships", "describe_cycle"]
+__all__ = ["Relationships", "describe_cycle", "refuse_impossible"]
 
 
 class Relationships(Concepts):
@@ -80,6 +80,7 @@ class Relationships(Concepts):
         content |= {field: at for field, at in period.items() if at is not None}
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            records.check_label(label)
             ends = _ends(records, source_id, target_id)
             key = _free(records, ends, label)
             draft = Draft(RELATIONSHIP_CREATED, content | ends, RELATIONSHIPS, key)
@@ -147,6 +148,8 @@ class Relationships(Concepts):
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
+            if label is not None:
+                records.check_label(label)
             graph = self._services.graph(reader, records.view)
             wanted = page.read if at is None else limits.LINKS_READ_MAX
             found = graph.neighbours(concept.id, direction=way, label=label, limit=wanted)
@@ -246,10 +249,22 @@ def _free(records: ConceptRecords, ends: Mapping[str, str], label: str) -> str:
             resource_id=key,
             hint="Delete it first to change its strength or notes.",
         )
-    if label == PREREQUISITE:
-        _refuse_cycle(records, ends["source_id"], ends["target_id"])
-    _refuse_opposite(records, ends["source_id"], ends["target_id"], label)
+    refuse_impossible(records, ends["source_id"], ends["target_id"], label)
     return key
+
+
+def refuse_impossible(records: ConceptRecords, source_id: str, target_id: str, label: str) -> None:
+    """Refuse a relationship that contradicts what is there.
+
+    Raises:
+        ValidationFailed: It relates a concept to itself, closes a cycle of prerequisites, or says
+            the opposite of another.
+    """
+    if source_id == target_id:
+        raise _related_to_itself(target_id)
+    if label == PREREQUISITE:
+        _refuse_cycle(records, source_id, target_id)
+    _refuse_opposite(records, source_id, target_id, label)
 
 
 def _refuse_opposite(records: ConceptRecords, source_id: str, target_id: str, label: str) -> None:

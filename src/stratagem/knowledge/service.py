@@ -10,15 +10,18 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, concept_lists, similarity_search, valid_time
+from stratagem.knowledge.capture import Capture
 from stratagem.knowledge.concept_lists import ConceptFilter
+from stratagem.knowledge.context import write_context
 from stratagem.knowledge.disputes import mark_disputes
-from stratagem.knowledge.learning import Learning
 from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
     Availability,
     ConceptHit,
     ConceptListed,
+    ContextConcept,
     Hierarchy,
+    KnowledgeContext,
     Pong,
     RecentConcept,
     Results,
@@ -42,7 +45,7 @@ from stratagem.parameters import AsOf, BranchName, Cursor, Param
 __all__ = ["Knowledge"]
 
 
-class Knowledge(Learning):
+class Knowledge(Capture):
     """Concepts, how they relate, and how sure one can be of each, for one caller."""
 
     def ping(self) -> Pong:
@@ -133,6 +136,58 @@ class Knowledge(Learning):
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
         answer.note = _search_note(found)
         return answer
+
+    def get_context(
+        self,
+        query: Annotated[str, Param("A question or a topic", advertised={"minLength": 1})],
+        *,
+        max_chars: Annotated[
+            int,
+            Param(
+                "Length of the text",
+                ge=limits.CONTEXT_CHARS_MIN,
+                le=limits.ANSWER_CHARS_MAX,
+                strict=True,
+            ),
+        ] = limits.CONTEXT_CHARS_DEFAULT,
+        area: Area = None,
+        topic: Topic = None,
+        valid_at: ValidAt = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> KnowledgeContext:
+        """Return what is known about a question as one text that fits into a prompt.
+
+        It has the concepts that answer best, what they mean, what speaks against them and how they
+        relate to others. What was superseded, and what did not hold then, is left out.
+        """
+        text = checks.query(query)
+        places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
+        tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
+        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
+        self._foundation.index.settle()
+        with self._store.snapshot() as reader:
+            records = self._records(reader, branch, as_of)
+            wanted = Wanted(records.view.time if at is None else at, held=True)
+            found = similarity_search.find_similar(
+                self._foundation.index,
+                records,
+                ConceptQuery(text, tags),
+                wanted,
+                limits.SEARCH_K_DEFAULT,
+            )
+            written = write_context(records, found.concepts, wanted.at, max_chars)
+        shown = [
+            ContextConcept(each.concept_id, each.name, each.similarity, each.certainty_score)
+            for each in found.hits[: written.concepts]
+        ]
+        if not found.concepts:
+            return KnowledgeContext("", [], "Nothing is known about this", note=_search_note(found))
+        left = len(found.concepts) - written.concepts
+        message = f"{len(shown)} concepts in {len(written.text)} characters"
+        return KnowledgeContext(
+            written.text, shown, message, left_out=left or None, note=_search_note(found)
+        )
 
     def search_concepts_exact(
         self,

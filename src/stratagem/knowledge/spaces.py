@@ -30,6 +30,9 @@ __all__ = [
     "RELATIONSHIPS",
     "RELATIONSHIP_CREATED",
     "RELATIONSHIP_DELETED",
+    "RELATIONSHIP_TYPE",
+    "RELATIONSHIP_TYPES",
+    "RELATIONSHIP_TYPE_DECLARED",
     "TYPES",
     "UNCATEGORIZED",
     "facet",
@@ -47,6 +50,8 @@ _NAMESPACE: Final = "knowledge"
 CONCEPTS: Final = Space(CONCEPT, _NAMESPACE)
 RELATIONSHIPS: Final = Space(RELATIONSHIP, _NAMESPACE)
 CERTAINTIES: Final = Space(CERTAINTY, _NAMESPACE)
+RELATIONSHIP_TYPE: Final = "relationship_type"
+RELATIONSHIP_TYPES: Final = Space(RELATIONSHIP_TYPE, _NAMESPACE)
 KNOWN_CONCEPT: Final = "known_concept"
 KNOWN_CONCEPTS: Final = Space(KNOWN_CONCEPT, _NAMESPACE)
 
@@ -56,6 +61,7 @@ CONCEPT_DELETED: Final = "ConceptDeleted"
 CONCEPT_RESTORED: Final = "ConceptRestored"
 RELATIONSHIP_CREATED: Final = "RelationshipCreated"
 RELATIONSHIP_DELETED: Final = "RelationshipDeleted"
+RELATIONSHIP_TYPE_DECLARED: Final = "RelationshipTypeDeclared"
 CERTAINTY_COMPUTED: Final = "CertaintyComputed"
 CONCEPT_LEARNT: Final = "ConceptLearnt"
 CONCEPT_UNLEARNT: Final = "ConceptUnlearnt"

@@ -20,7 +20,9 @@ from stratagem.search.external_services import Neighbour, PathNode
 __all__ = ["Neo4jModel"]
 
 # Raised when what is kept, or how, changes.
-_FORM: Final = 1
+_FORM: Final = 2
+# What relationships of a type that users declared are kept under: types are a closed set here.
+_DECLARED: Final = "DECLARED"
 _PAGE: Final = 1_000
 _NAMED: Final = re.compile(
     r"^// name: (\w+)\n(?:// [^\n]*\n)+(.*?)(?=^// name: |\Z)", re.MULTILINE | re.DOTALL
@@ -40,7 +42,7 @@ class Neo4jModel:
         self.kinds = kinds
         self._bolt = bolt
         self._log = identity
-        self._types = [each.upper() for each in types]
+        self._types = [*(each.upper() for each in types), _DECLARED]
 
     def probe(self) -> None:
         """See `ReadModel`."""
@@ -70,7 +72,7 @@ class Neo4jModel:
                 properties = self._properties(item)
                 if item.link is not None:
                     ends = {"source": item.link.source, "target": item.link.target}
-                    properties |= {**ends, "type": item.link.label.upper()}
+                    properties |= {**ends, "type": self._type_of(item.link.label)}
                 found[_id(item.key, item.subject)] = properties
         return found
 
@@ -178,9 +180,13 @@ class Neo4jModel:
                     "target": item.link.target,
                     "properties": self._properties(item),
                 }
-                by_type.setdefault(item.link.label.upper(), []).append(row)
+                by_type.setdefault(self._type_of(item.link.label), []).append(row)
         for each, rows in by_type.items():
             yield self._statement("put_relationships", rows, each)
+
+    def _type_of(self, label: str) -> str:
+        """Return the type that relationships have here; `relationship_type` has what they say."""
+        return label.upper() if label.upper() in self._types else _DECLARED
 
     def _properties(self, item: RecordState) -> Properties:
         node = item.kind == self.kinds[0]

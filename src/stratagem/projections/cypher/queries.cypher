@@ -104,14 +104,14 @@ RETURN r.relationship_id AS key, r.subject AS subject ORDER BY subject LIMIT $li
 // The concepts that relationships lead to from one, the strongest relationships first.
 MATCH (c:Concept {log: $log, concept_id: $key})-[r]->(o:Concept {log: $log})
 WHERE NOT o.deleted AND ($type IS NULL OR type(r) = $type)
-RETURN o.concept_id AS key, type(r) AS type, r.strength AS weight, r.sequence AS sequence
+RETURN o.concept_id AS key, r.relationship_type AS type, r.strength AS weight, r.sequence AS sequence
 ORDER BY weight DESC, sequence LIMIT $limit
 
 // name: incoming
 // The concepts that relationships lead from to one, the strongest relationships first.
 MATCH (c:Concept {log: $log, concept_id: $key})<-[r]-(o:Concept {log: $log})
 WHERE NOT o.deleted AND ($type IS NULL OR type(r) = $type)
-RETURN o.concept_id AS key, type(r) AS type, r.strength AS weight, r.sequence AS sequence
+RETURN o.concept_id AS key, r.relationship_type AS type, r.strength AS weight, r.sequence AS sequence
 ORDER BY weight DESC, sequence LIMIT $limit
 
 // name: sources
@@ -127,5 +127,5 @@ ORDER BY place, weight DESC, sequence LIMIT $limit
 MATCH (a:Concept {log: $log, concept_id: $start}), (b:Concept {log: $log, concept_id: $end})
 MATCH p = shortestPath((a)-[*..10]-(b))
 WHERE all(n IN nodes(p) WHERE NOT n.deleted) AND all(r IN relationships(p) WHERE r.log = $log)
-RETURN [n IN nodes(p) | n.concept_id] AS keys, [r IN relationships(p) | type(r)] AS types,
+RETURN [n IN nodes(p) | n.concept_id] AS keys, [r IN relationships(p) | r.relationship_type] AS types,
     [r IN relationships(p) | startNode(r).concept_id] AS starts

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
+from stratagem.knowledge.capture import ConceptItem, RelationshipItem
 from stratagem.knowledge.models import (
     Availability,
+    BatchWritten,
     ConceptAnswer,
     ConceptHit,
     ConceptListed,
     ConceptWritten,
     Hierarchy,
+    KnowledgeContext,
     KnownConcept,
     KnownMarked,
     LearningPath,
@@ -26,6 +29,7 @@ from stratagem.knowledge.models import (
     RelationshipWritten,
     Results,
     StoreStatistics,
+    TypeDeclared,
 )
 from stratagem.knowledge.service import Knowledge
 from stratagem.parameters import MISSING
@@ -49,6 +53,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         certainty_score: float | None = None,
         valid_from: str | None = None,
         valid_to: str | None = None,
+        source: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
@@ -63,6 +68,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             certainty_score: Computed when left out.
             valid_from: Since when it holds: 2019, 2019-05-01.
             valid_to: The first moment at which it no longer holds.
+            source: Where it was learnt: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -77,6 +83,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "certainty_score": certainty_score,
                 "valid_from": valid_from,
                 "valid_to": valid_to,
+                "source": source,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -228,7 +235,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             source_id: Where it leads from: id or name.
             target_id: Where it leads to: id or name.
-            relationship_type: prerequisite: the target requires the source.
+            relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
+                confirms, or a declared one. prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
             notes: What else there is to say.
             valid_from: Since when it holds: 2019, 2019-05-01.
@@ -270,7 +278,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             source_id: Where it leads from: id or name.
             target_id: Where it leads to: id or name.
-            relationship_type: prerequisite: the target requires the source.
+            relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
+                confirms, or a declared one. prerequisite: the target requires the source.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -486,6 +495,62 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             },
         )
 
+    def create_concepts(
+        self,
+        concepts: Sequence[ConceptItem],
+        *,
+        relationships: Sequence[RelationshipItem] = (),
+        source: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> BatchWritten:
+        """Create concepts and their relationships in one transaction, all of them or none.
+
+        A concept whose name is there already is not created: it is reported under `duplicates`,
+        and the relationships lead to the one that is there.
+
+        Args:
+            concepts: Concepts to create.
+            relationships: How they and others relate, by name.
+            source: Where it was learnt: a document, a person.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            Knowledge.create_concepts,
+            {
+                "concepts": concepts,
+                "relationships": relationships,
+                "source": source,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def declare_relationship_type(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> TypeDeclared:
+        """Declare a type of relationship besides the built-in ones; again changes its description.
+
+        Args:
+            name: Such as works_at: small letters and _.
+            description: What it means, from source to target.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ValidationFailed: It is a built-in one, or no name for one.
+        """
+        return self._invoke(
+            Knowledge.declare_relationship_type,
+            {"name": name, "description": description, "branch": branch, "request_id": request_id},
+        )
+
     def ping(
         self,
     ) -> Pong:
@@ -546,6 +611,44 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "valid_at": valid_at,
                 "include_superseded": include_superseded,
                 "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    def get_context(
+        self,
+        query: str,
+        *,
+        max_chars: int = 6000,
+        area: str | None = None,
+        topic: str | None = None,
+        valid_at: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> KnowledgeContext:
+        """Return what is known about a question as one text that fits into a prompt.
+
+        It has the concepts that answer best, what they mean, what speaks against them and how they
+        relate to others. What was superseded, and what did not hold then, is left out.
+
+        Args:
+            query: A question or a topic.
+            max_chars: Length of the text.
+            area: Such as "Programming".
+            topic: Such as "Python".
+            valid_at: Only what held then: 2019, 2019-05-01.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            Knowledge.get_context,
+            {
+                "query": query,
+                "max_chars": max_chars,
+                "area": area,
+                "topic": topic,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -686,6 +789,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         certainty_score: float | None = None,
         valid_from: str | None = None,
         valid_to: str | None = None,
+        source: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
@@ -700,6 +804,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             certainty_score: Computed when left out.
             valid_from: Since when it holds: 2019, 2019-05-01.
             valid_to: The first moment at which it no longer holds.
+            source: Where it was learnt: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -714,6 +819,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "certainty_score": certainty_score,
                 "valid_from": valid_from,
                 "valid_to": valid_to,
+                "source": source,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -865,7 +971,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             source_id: Where it leads from: id or name.
             target_id: Where it leads to: id or name.
-            relationship_type: prerequisite: the target requires the source.
+            relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
+                confirms, or a declared one. prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
             notes: What else there is to say.
             valid_from: Since when it holds: 2019, 2019-05-01.
@@ -907,7 +1014,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             source_id: Where it leads from: id or name.
             target_id: Where it leads to: id or name.
-            relationship_type: prerequisite: the target requires the source.
+            relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
+                confirms, or a declared one. prerequisite: the target requires the source.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -1123,6 +1231,62 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             },
         )
 
+    async def create_concepts(
+        self,
+        concepts: Sequence[ConceptItem],
+        *,
+        relationships: Sequence[RelationshipItem] = (),
+        source: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> BatchWritten:
+        """Create concepts and their relationships in one transaction, all of them or none.
+
+        A concept whose name is there already is not created: it is reported under `duplicates`,
+        and the relationships lead to the one that is there.
+
+        Args:
+            concepts: Concepts to create.
+            relationships: How they and others relate, by name.
+            source: Where it was learnt: a document, a person.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            Knowledge.create_concepts,
+            {
+                "concepts": concepts,
+                "relationships": relationships,
+                "source": source,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def declare_relationship_type(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> TypeDeclared:
+        """Declare a type of relationship besides the built-in ones; again changes its description.
+
+        Args:
+            name: Such as works_at: small letters and _.
+            description: What it means, from source to target.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ValidationFailed: It is a built-in one, or no name for one.
+        """
+        return await self._invoke(
+            Knowledge.declare_relationship_type,
+            {"name": name, "description": description, "branch": branch, "request_id": request_id},
+        )
+
     async def ping(
         self,
     ) -> Pong:
@@ -1183,6 +1347,44 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "valid_at": valid_at,
                 "include_superseded": include_superseded,
                 "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    async def get_context(
+        self,
+        query: str,
+        *,
+        max_chars: int = 6000,
+        area: str | None = None,
+        topic: str | None = None,
+        valid_at: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> KnowledgeContext:
+        """Return what is known about a question as one text that fits into a prompt.
+
+        It has the concepts that answer best, what they mean, what speaks against them and how they
+        relate to others. What was superseded, and what did not hold then, is left out.
+
+        Args:
+            query: A question or a topic.
+            max_chars: Length of the text.
+            area: Such as "Programming".
+            topic: Such as "Python".
+            valid_at: Only what held then: 2019, 2019-05-01.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            Knowledge.get_context,
+            {
+                "query": query,
+                "max_chars": max_chars,
+                "area": area,
+                "topic": topic,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
