@@ -141,6 +141,15 @@ LABELS_MAX: Final = 200
 # What is put into a prompt about a question, where nothing else is said.
 CONTEXT_CHARS_MIN: Final = 500
 CONTEXT_CHARS_DEFAULT: Final = 6_000
+# Sources that are counted for and against one concept: the newest.
+EVIDENCE_READ_MAX: Final = 200
+# A review looks at so many concepts, compares the meaning of so many, and lists so many of a kind.
+REVIEWED_MAX: Final = 20_000
+COMPARED_MAX: Final = 2_000
+REVIEW_ITEMS_MAX: Final = 100
+# A concept that nobody has touched or confirmed for so long is worth a look.
+STALE_DAYS_DEFAULT: Final = 365
+STALE_DAYS_MAX: Final = 36_500
 # A learner is called like a person or a group; so many concepts are marked as known together.
 LEARNER_CHARS_MAX: Final = 200
 KNOWN_MAX: Final = 1_000

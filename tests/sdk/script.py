@@ -164,6 +164,10 @@ KNOWLEDGE = (
     step("declare", "knowledge.declare_relationship_type", "taught_by", description="Who teaches it."),
     step("batch", "knowledge.create_concepts", [{"name": "Sets", "explanation": "Unordered."}],
          relationships=[{"source": "Sets", "target": "Loops", "type": "taught_by"}]),
+    step("confirm", "knowledge.confirm_concept", "Sets", source="Ada", note="It held."),
+    step("refute", "knowledge.refute_concept", "Sets", source="Bob"),
+    step("review", "knowledge.review_knowledge"),
+    step("twins", "knowledge.merge_concepts", "Loops", "Sets"),
     step("context", "knowledge.get_context", "repeating"),
     step("mark", "knowledge.mark_known", ["Loops"], learner="Mia"),
     step("known", "knowledge.list_known", learner="Mia"),
@@ -286,7 +290,7 @@ def refusal(error: StratagemError) -> Refusal:
 # What no two databases have in common: ids, times, chains of hashes, and where they are.
 _OWN = {
     "merged_into", "merged_from", "split_from", "stand_again", "copies",
-    "concept_id", "context", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
+    "concept_id", "merged_id", "context", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
     "pipelineRunId", "actor", "anchor", "next",
 }  # fmt: skip

@@ -47,6 +47,7 @@ READS: dict[str, list[dict[str, Any]]] = {
     "get_prerequisites": [{"concept_id": "{one}"}],
     "get_learning_path": [{"target": "{one}"}],
     "list_known": [{}],
+    "review_knowledge": [{}],
     "get_context": [{"query": "pressure"}],
     "get_concept_chain": [{"start_concept_id": "{one}", "end_concept_id": "{two}"}],
     "list_hierarchy": [{}],

@@ -4,6 +4,7 @@ Everything that speaks for or against it is an outcome under the one model of ev
 (`engine.evidence`), as if the concept had been put to the test and had held, or had not:
 
 * its explanation is its author's own claim, whatever its length;
+* that somebody tried it, and it held or did not, is a success or a failure for each source;
 * a concept that confirms it is a success, one that contradicts it a failure, each weighed by
   the strength of the relationship and by how certain that concept is; a contradiction falls back
   on the one who makes it, by half;
@@ -34,18 +35,28 @@ from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Observation
 from stratagem.engine.lineage import OPEN_END, Branch, View
 from stratagem.errors import ValidationFailed
+from stratagem.knowledge.evidence_records import observations_about
 from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
     CERTAINTY_COMPUTED,
     CONCEPTS,
+    EVIDENCE,
     RELATIONSHIPS,
     TYPES,
     relationship_key,
 )
 from stratagem.storage.contract import RecordReader, Transaction
 
-__all__ = ["UNTRIED", "draft", "neighbours", "refresh", "settle"]
+__all__ = [
+    "UNTRIED",
+    "EvidenceCounts",
+    "count_links",
+    "draft",
+    "neighbours",
+    "refresh",
+    "settle",
+]
 
 
 class _Weight(NamedTuple):
@@ -100,12 +111,13 @@ def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) ->
     numbers = transaction.records.subjects(CONCEPTS, [each.id for each in unscored])
     kept = records.computed_certainty([each.id for each in unscored])
     observed = {each.id: list(_observe(records, numbers[each.id])) for each in unscored}
-    bases = {each: _score(_weigh(found, {})) for each, found in observed.items()}
+    tried = {each.id: observations_about(records, each.id) for each in unscored}
+    bases = {each: _score((*tried[each], *_weigh(found, {}))) for each, found in observed.items()}
     others = {each.other for found in observed.values() for each in found if each.weighed}
     weights = _weights_of(records, sorted(others), bases)
     drafts = []
     for concept in unscored:
-        score = _score(_weigh(observed[concept.id], weights))
+        score = _score((*tried[concept.id], *_weigh(observed[concept.id], weights)))
         base = bases[concept.id]
         known = kept.get(concept.id, {})
         if (known.get("score"), known.get("base", known.get("score"))) != (score, base):
@@ -133,6 +145,8 @@ def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) ->
         elif each.space == RELATIONSHIPS and each.key is not None:
             _refuse_other_ends(each)
             touched.update(_ends(transaction.records, view, each.key))
+        elif each.space == EVIDENCE:
+            touched.add(each.content["concept_id"])
     refresh(transaction, view, touched)
 
 
@@ -158,6 +172,30 @@ def _ends(records: RecordReader, view: View, relationship_id: str) -> Iterator[s
         if "source_id" in content:
             yield from (content["source_id"], content["target_id"])
             return
+
+
+class EvidenceCounts(NamedTuple):
+    """What the certainty of a concept is made of."""
+
+    confirming: int
+    contradicting: int
+    superseding: int
+    links: int
+
+
+def count_links(records: ConceptRecords, concept_id: str) -> EvidenceCounts:
+    """Return how many relationships speak for and against a concept, and how many say little."""
+    node = records.subject(concept_id)
+    counts = dict.fromkeys(("confirms", "contradicts", "supersedes", ""), 0)
+    for label, outgoing in _WEIGHTS:
+        counted = _WEIGHTS[label, outgoing]
+        links = records.reader.catalogue.strongest_links(
+            records.view, node, outgoing=outgoing, label=label, limit=counted.most
+        )
+        counts[label if counted.weighed else ""] += len(links)
+    return EvidenceCounts(
+        counts["confirms"], counts["contradicts"], counts["supersedes"], counts[""]
+    )
 
 
 class _Observed(NamedTuple):

@@ -19,6 +19,7 @@ __all__ = [
     "creation_time",
     "description",
     "direction",
+    "evidence",
     "fields",
     "known_concept",
     "label",
@@ -225,6 +226,21 @@ def relationship_type(content: Mapping[str, Any]) -> None:
 def description(text: object) -> str | None:
     """Return what a type of relationship means, or None."""
     return None if text is None else _prose(text, "description", limits.NOTES_CHARS_MAX)
+
+
+def evidence(content: Mapping[str, Any]) -> None:
+    """Refuse evidence about a concept that nobody could have given."""
+    if content.keys() - {"concept_id", "verdict", "source", "note"} or content.get(
+        "verdict"
+    ) not in {"confirmed", "refuted"}:
+        raise ValidationFailed(
+            "Evidence about a concept has a `concept_id`, a `verdict` (confirmed or refuted), a "
+            "`source` and a `note`.",
+            field="decisions",
+        )
+    concept_id(content.get("concept_id"))
+    _prose(content.get("source"), "source", limits.SOURCE_CHARS_MAX)
+    notes(content.get("note"))
 
 
 def source(text: object, *, field: str = "source") -> str | None:

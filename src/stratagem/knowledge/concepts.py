@@ -13,7 +13,14 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
 from stratagem.knowledge import certainty, checks, valid_time
 from stratagem.knowledge.disputes import mark_disputes
-from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, ConceptWritten, Revision
+from stratagem.knowledge.evidence_records import evidence_about
+from stratagem.knowledge.models import (
+    ConceptAnswer,
+    ConceptEvidence,
+    ConceptInfo,
+    ConceptWritten,
+    Revision,
+)
 from stratagem.knowledge.parameters import (
     Area,
     Certainty,
@@ -127,6 +134,7 @@ class Concepts(BoundSystem):
             concept = records.concept(concept_id)
             info = _info(concept, records)
             mark_disputes(records, [info], records.view.time)
+            info.evidence = _evidence(records, concept)
             if include_history:
                 info.explanation_history = _revisions(records, concept.id)
         return ConceptAnswer(info, "Found")
@@ -347,6 +355,21 @@ def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:
         certainty_source="computed" if score.computed else None,
         source=content.get("source"),
         **valid_time.render_period(content),
+    )
+
+
+def _evidence(records: ConceptRecords, concept: Concept) -> ConceptEvidence | None:
+    """Return what speaks for and against a concept; None where nothing but its author does."""
+    given = evidence_about(records, concept.id)
+    links = certainty.count_links(records, concept.id)
+    if not given and not any(links):
+        return None
+    confirmed = sum(each.confirms for each in given)
+    return ConceptEvidence(
+        confirmed,
+        len(given) - confirmed,
+        *links,
+        latest=moments.iso(max(each.at for each in given)) if given else None,
     )
 
 

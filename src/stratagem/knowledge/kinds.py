@@ -54,6 +54,10 @@ def _known_concept(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(names.LEARNER_FACET + content["learner"],))
 
 
+def _evidence(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(names.ABOUT_FACET + content["concept_id"],))
+
+
 def _relationship_type(_content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection()
 
@@ -91,6 +95,7 @@ KINDS: Final = (
         deletes=names.CONCEPT_DELETED,
         validate=_check_concept,
         grouped=True,
+        erasable=("name", "explanation", "source"),
     ),
     RecordKind(
         names.RELATIONSHIP,
@@ -102,7 +107,8 @@ KINDS: Final = (
         deletes=names.RELATIONSHIP_DELETED,
         validate=_check_relationship,
         # Relationships are joined as sets: that both sides made one is no conflict.
-        yielding=frozenset({"strength", "notes"}),
+        yielding=frozenset({"strength", "notes", "valid_from", "valid_to"}),
+        erasable=("notes",),
     ),
     RecordKind(
         names.CERTAINTY,
@@ -110,6 +116,14 @@ KINDS: Final = (
         writes=names.CERTAINTY_COMPUTED,
         derived=True,
         settle=certainty.settle,
+    ),
+    RecordKind(
+        names.CONCEPT_EVIDENCE,
+        (EventKind(names.EVIDENCE_GIVEN, _evidence),),
+        writes=names.EVIDENCE_GIVEN,
+        validate=checks.evidence,
+        yielding=frozenset({"note"}),
+        erasable=("source", "note"),
     ),
     RecordKind(
         names.RELATIONSHIP_TYPE,

@@ -13,14 +13,18 @@ __all__ = [
     "Availability",
     "BatchWritten",
     "ConceptAnswer",
+    "ConceptEvidence",
     "ConceptHit",
     "ConceptInfo",
     "ConceptListed",
     "ConceptRef",
     "ConceptWritten",
+    "ConceptsMerged",
     "ContextConcept",
+    "EvidenceRecorded",
     "Hierarchy",
     "KnowledgeContext",
+    "KnowledgeReview",
     "KnownConcept",
     "KnownMarked",
     "LearningConcept",
@@ -35,6 +39,7 @@ __all__ = [
     "Related",
     "RelationshipWritten",
     "Results",
+    "ReviewItem",
     "Revision",
     "StoreStatistics",
     "Subtopic",
@@ -162,6 +167,73 @@ class Revision(DisplayableResult):
 
 
 @dataclass(slots=True, repr=False)
+class ConceptEvidence(DisplayableResult):
+    """Why a certainty is what it is: who found it to hold or not, and what is related to it.
+
+    `confirmed` and `refuted` count sources, the others concepts. `latest` is when a source last
+    said anything about it.
+    """
+
+    confirmed: int
+    refuted: int
+    confirming: int
+    contradicting: int
+    superseding: int
+    links: int
+    latest: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class EvidenceRecorded(DisplayableResult):
+    """What somebody found out about a concept was recorded; its certainty since then."""
+
+    concept_id: str
+    name: str
+    certainty_score: float
+    confirmed: int
+    refuted: int
+    message: str
+    certainty_source: Source | None = None
+    note: str | None = None
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class ReviewItem(DisplayableResult):
+    """A concept that wants attention, and why."""
+
+    concept_id: str
+    name: str
+    why: str
+
+
+@dataclass(slots=True, repr=False)
+class KnowledgeReview(DisplayableResult):
+    """What of the knowledge wants attention; `counts` has how many there are of each."""
+
+    contested: list[ReviewItem]
+    stale: list[ReviewItem]
+    orphaned: list[ReviewItem]
+    duplicates: list[list[ConceptRef]]
+    counts: dict[str, int]
+    message: str
+    note: str | None = None
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class ConceptsMerged(DisplayableResult):
+    """One concept now stands for two; `skipped` says what could not be carried over, and why."""
+
+    concept_id: str
+    merged_id: str
+    related: int
+    message: str
+    skipped: list[str] | None = None
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
 class ConceptInfo(DisplayableResult):
     """A concept, as some view shows it."""
 
@@ -178,6 +250,7 @@ class ConceptInfo(DisplayableResult):
     certainty_source: Source | None = None
     explanation_history: list[Revision] | None = None
     source: str | None = None
+    evidence: ConceptEvidence | None = None
     superseded_by: list[ConceptRef] | None = None
     contested_by: list[ConceptRef] | None = None
     valid_from: str | None = None

@@ -80,14 +80,36 @@ def _say_written(answer: Mapping[str, Any]) -> str:
 
 def _say_concept(answer: Mapping[str, Any]) -> str:
     concept = answer["concept"]
-    about = f"{_place(concept)}; certainty {_certainty(concept)}, version {concept['version']}"
+    about = (
+        f"{concept['concept_id']}; {_place(concept)}; certainty {_certainty(concept)}, version "
+        f"{concept['version']}, changed {concept['last_modified']}"
+    )
     earlier = [
         f"Earlier, {each['timestamp']}: {each['explanation']}"
         for each in concept.get("explanation_history", ())[:-1]
     ]
     return "\n".join(
-        [f"{concept['name']} ({about})", concept["explanation"], *earlier, *_notes(answer)]
+        [
+            f"{concept['name']} ({about})",
+            concept["explanation"],
+            *_standing(concept),
+            *earlier,
+            *_notes(answer),
+        ]
     )
+
+
+def _standing(each: Mapping[str, Any]) -> list[str]:
+    """Say what a concept was superseded by, is contested by, and when it holds."""
+    words = [
+        f"{label} {', '.join(other['name'] for other in each[field])}"
+        for field, label in (("superseded_by", "superseded by"), ("contested_by", "contested by"))
+        if field in each
+    ]
+    period = [each.get("valid_from"), each.get("valid_to")]
+    if any(period):
+        words.append(f"holds from {period[0] or 'ever'} to {period[1] or 'now on'}")
+    return [f"({'; '.join(words)})"] if words else []
 
 
 def _say_relationship(answer: Mapping[str, Any]) -> str:
@@ -120,7 +142,7 @@ def _line(each: Mapping[str, Any]) -> str:
         words += f"; certainty {_certainty(each)}"
     if "similarity" in each:
         words += f"; similarity {each['similarity']:.2f}"
-    return words + ")"
+    return " ".join([words + ")", *_standing(each)])
 
 
 def _say_prerequisites(answer: Mapping[str, Any]) -> str:
@@ -166,6 +188,35 @@ def _say_declared(answer: Mapping[str, Any]) -> str:
 
 def _say_context(answer: Mapping[str, Any]) -> str:
     return "\n\n".join([answer["context"] or f"{answer['message']}.", *_notes(answer)])
+
+
+def _say_evidence(answer: Mapping[str, Any]) -> str:
+    said = (
+        f"{answer['message']}: {answer['name']} ({answer['confirmed']} for, {answer['refuted']} "
+        f"against; certainty {_certainty(answer)})."
+    )
+    return " ".join([said, *_notes(answer)])
+
+
+def _say_review(answer: Mapping[str, Any]) -> str:
+    lines = [f"{answer['message']}."]
+    for kind in ("contested", "stale", "orphaned"):
+        lines += [
+            f"- {kind}: {each['name']} [{each['concept_id']}]: {each['why']}"
+            for each in answer[kind]
+        ]
+    for group in answer["duplicates"]:
+        names = ", ".join(f"{each['name']} [{each['concept_id']}]" for each in group)
+        lines.append(f"- duplicates: {names}")
+    return "\n".join(lines + _notes(answer))
+
+
+def _say_merged(answer: Mapping[str, Any]) -> str:
+    said = (
+        f"{answer['message']}: {answer['merged_id']} into {answer['concept_id']}; "
+        f"{answer['related']} relationships carried over."
+    )
+    return "\n".join([said, *(f"- skipped: {each}" for each in answer.get("skipped", ()))])
 
 
 def _say_marked(answer: Mapping[str, Any]) -> str:
@@ -436,6 +487,41 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_context,
         toolset=_MORE,
         example={"query": "how does sorting work"},
+    ),
+    _row(
+        "confirm_concept",
+        Knowledge.confirm_concept,
+        "Confirm concept",
+        "Record that a concept was found to hold, by whom and how; its certainty rises.",
+        says=_say_evidence,
+        writes=True,
+        toolset=_MORE,
+    ),
+    _row(
+        "refute_concept",
+        Knowledge.refute_concept,
+        "Refute concept",
+        "Record that a concept was found not to hold; its certainty falls.",
+        says=_say_evidence,
+        writes=True,
+        toolset=_MORE,
+    ),
+    _row(
+        "review_knowledge",
+        Knowledge.review_knowledge,
+        "Review knowledge",
+        "What wants attention: contested, stale, orphaned and duplicate concepts.",
+        says=_say_review,
+        toolset=_MORE,
+    ),
+    _row(
+        "merge_concepts",
+        Knowledge.merge_concepts,
+        "Merge concepts",
+        "Make one concept stand for two that mean the same; the other can be restored.",
+        says=_say_merged,
+        writes=True,
+        toolset=_MORE,
     ),
     _row(
         "mark_known",

@@ -10,9 +10,9 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, concept_lists, similarity_search, valid_time
-from stratagem.knowledge.capture import Capture
 from stratagem.knowledge.concept_lists import ConceptFilter
 from stratagem.knowledge.context import write_context
+from stratagem.knowledge.curation import Curation
 from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
@@ -45,7 +45,7 @@ from stratagem.parameters import AsOf, BranchName, Cursor, Param
 __all__ = ["Knowledge"]
 
 
-class Knowledge(Capture):
+class Knowledge(Curation):
     """Concepts, how they relate, and how sure one can be of each, for one caller."""
 
     def ping(self) -> Pong:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from stratagem.engine.events import Space
 
 __all__ = [
+    "ABOUT_FACET",
     "CERTAINTIES",
     "CERTAINTY",
     "CERTAINTY_COMPUTED",
@@ -16,10 +17,13 @@ __all__ = [
     "CONCEPTS",
     "CONCEPT_CREATED",
     "CONCEPT_DELETED",
+    "CONCEPT_EVIDENCE",
     "CONCEPT_LEARNT",
     "CONCEPT_RESTORED",
     "CONCEPT_UNLEARNT",
     "CONCEPT_UPDATED",
+    "EVIDENCE",
+    "EVIDENCE_GIVEN",
     "GENERAL",
     "KNOWN_CONCEPT",
     "KNOWN_CONCEPTS",
@@ -52,6 +56,8 @@ RELATIONSHIPS: Final = Space(RELATIONSHIP, _NAMESPACE)
 CERTAINTIES: Final = Space(CERTAINTY, _NAMESPACE)
 RELATIONSHIP_TYPE: Final = "relationship_type"
 RELATIONSHIP_TYPES: Final = Space(RELATIONSHIP_TYPE, _NAMESPACE)
+CONCEPT_EVIDENCE: Final = "concept_evidence"
+EVIDENCE: Final = Space(CONCEPT_EVIDENCE, _NAMESPACE)
 KNOWN_CONCEPT: Final = "known_concept"
 KNOWN_CONCEPTS: Final = Space(KNOWN_CONCEPT, _NAMESPACE)
 
@@ -63,6 +69,7 @@ RELATIONSHIP_CREATED: Final = "RelationshipCreated"
 RELATIONSHIP_DELETED: Final = "RelationshipDeleted"
 RELATIONSHIP_TYPE_DECLARED: Final = "RelationshipTypeDeclared"
 CERTAINTY_COMPUTED: Final = "CertaintyComputed"
+EVIDENCE_GIVEN: Final = "ConceptEvidenceGiven"
 CONCEPT_LEARNT: Final = "ConceptLearnt"
 CONCEPT_UNLEARNT: Final = "ConceptUnlearnt"
 
@@ -76,6 +83,7 @@ UNCATEGORIZED: Final = "Uncategorized"
 GENERAL: Final = "General"
 
 NAME_FACET: Final = "name="
+ABOUT_FACET: Final = "about="
 LEARNER_FACET: Final = "learner="
 
 

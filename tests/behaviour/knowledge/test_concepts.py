@@ -121,7 +121,7 @@ def test_unknown_and_deleted_concepts_are_not_found(
 
     assert refused["error"] == "concept_not_found"
     assert refused["details"]["resource_id"] == concept_id
-    assert ("restore_concept" in refused["hint"]) is known
+    assert ("brings it back" in refused["hint"]) is known
 
 
 @proves("concept:restore")

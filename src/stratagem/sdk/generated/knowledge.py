@@ -15,9 +15,12 @@ from stratagem.knowledge.models import (
     ConceptAnswer,
     ConceptHit,
     ConceptListed,
+    ConceptsMerged,
     ConceptWritten,
+    EvidenceRecorded,
     Hierarchy,
     KnowledgeContext,
+    KnowledgeReview,
     KnownConcept,
     KnownMarked,
     LearningPath,
@@ -549,6 +552,123 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         return self._invoke(
             Knowledge.declare_relationship_type,
             {"name": name, "description": description, "branch": branch, "request_id": request_id},
+        )
+
+    def confirm_concept(
+        self,
+        concept_id: str,
+        *,
+        source: str | None = None,
+        note: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found to hold.
+
+        Args:
+            concept_id: Id or name.
+            source: Who or what found out; the caller by default. Each counts once.
+            note: What was found.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        return self._invoke(
+            Knowledge.confirm_concept,
+            {
+                "concept_id": concept_id,
+                "source": source,
+                "note": note,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def refute_concept(
+        self,
+        concept_id: str,
+        *,
+        source: str | None = None,
+        note: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found not to hold.
+
+        Args:
+            concept_id: Id or name.
+            source: Who or what found out; the caller by default. Each counts once.
+            note: What was found.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        return self._invoke(
+            Knowledge.refute_concept,
+            {
+                "concept_id": concept_id,
+                "source": source,
+                "note": note,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def review_knowledge(
+        self,
+        *,
+        limit: int = 10,
+        stale_days: int = 365,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> KnowledgeReview:
+        """Return what wants attention: contested, stale, orphaned and duplicate concepts.
+
+        Args:
+            limit: Most of each kind.
+            stale_days: Untouched for so long.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            Knowledge.review_knowledge,
+            {
+                "limit": limit,
+                "stale_days": stale_days,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    def merge_concepts(
+        self,
+        keep: str,
+        merge: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> ConceptsMerged:
+        """Make one concept stand for two: relationships and evidence of the other go to it.
+
+        The other is deleted; `restore_concept` brings it back with its own relationships. What
+        would close a cycle or contradict a relationship is skipped and reported.
+
+        Args:
+            keep: The one that stays: id or name.
+            merge: The one that it stands for from now on.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: One of them is not there.
+        """
+        return self._invoke(
+            Knowledge.merge_concepts,
+            {"keep": keep, "merge": merge, "branch": branch, "request_id": request_id},
         )
 
     def ping(
@@ -1285,6 +1405,123 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         return await self._invoke(
             Knowledge.declare_relationship_type,
             {"name": name, "description": description, "branch": branch, "request_id": request_id},
+        )
+
+    async def confirm_concept(
+        self,
+        concept_id: str,
+        *,
+        source: str | None = None,
+        note: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found to hold.
+
+        Args:
+            concept_id: Id or name.
+            source: Who or what found out; the caller by default. Each counts once.
+            note: What was found.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        return await self._invoke(
+            Knowledge.confirm_concept,
+            {
+                "concept_id": concept_id,
+                "source": source,
+                "note": note,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def refute_concept(
+        self,
+        concept_id: str,
+        *,
+        source: str | None = None,
+        note: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found not to hold.
+
+        Args:
+            concept_id: Id or name.
+            source: Who or what found out; the caller by default. Each counts once.
+            note: What was found.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        return await self._invoke(
+            Knowledge.refute_concept,
+            {
+                "concept_id": concept_id,
+                "source": source,
+                "note": note,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def review_knowledge(
+        self,
+        *,
+        limit: int = 10,
+        stale_days: int = 365,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> KnowledgeReview:
+        """Return what wants attention: contested, stale, orphaned and duplicate concepts.
+
+        Args:
+            limit: Most of each kind.
+            stale_days: Untouched for so long.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            Knowledge.review_knowledge,
+            {
+                "limit": limit,
+                "stale_days": stale_days,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    async def merge_concepts(
+        self,
+        keep: str,
+        merge: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> ConceptsMerged:
+        """Make one concept stand for two: relationships and evidence of the other go to it.
+
+        The other is deleted; `restore_concept` brings it back with its own relationships. What
+        would close a cycle or contradict a relationship is skipped and reported.
+
+        Args:
+            keep: The one that stays: id or name.
+            merge: The one that it stands for from now on.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            ConceptNotFound: One of them is not there.
+        """
+        return await self._invoke(
+            Knowledge.merge_concepts,
+            {"keep": keep, "merge": merge, "branch": branch, "request_id": request_id},
         )
 
     async def ping(

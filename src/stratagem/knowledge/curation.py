@@ -1,0 +1,231 @@
+"""Looking after concepts: evidence about them, what wants attention, and merging twins."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+from stratagem import limits
+from stratagem.engine.events import Draft
+from stratagem.errors import ValidationFailed
+from stratagem.knowledge import certainty, checks
+from stratagem.knowledge.capture import Capture
+from stratagem.knowledge.evidence_records import (
+    Verdict,
+    evidence_about,
+    evidence_draft,
+)
+from stratagem.knowledge.models import ConceptsMerged, EvidenceRecorded, KnowledgeReview
+from stratagem.knowledge.parameters import ConceptId
+from stratagem.knowledge.records import Concept, ConceptRecords
+from stratagem.knowledge.relationships import refuse_impossible
+from stratagem.knowledge.review import review
+from stratagem.knowledge.spaces import (
+    CONCEPT_DELETED,
+    CONCEPT_UPDATED,
+    CONCEPTS,
+    RELATIONSHIP_CREATED,
+    RELATIONSHIPS,
+    relationship_key,
+)
+from stratagem.parameters import AsOf, BranchName, Param, RequestId
+from stratagem.storage.contract import Transaction
+
+__all__ = ["Curation"]
+
+_SourceOfEvidence = Annotated[
+    str | None, Param("Who or what found out; the caller by default. Each counts once")
+]
+_EvidenceNote = Annotated[str | None, Param("What was found")]
+# What a merged concept gives to the one that stays, where that has nothing of it.
+_FILLED = ("area", "topic", "subtopic", "source", "valid_from", "valid_to")
+
+
+class _GivenEvidence(NamedTuple):
+    """What somebody says about a concept."""
+
+    verdict: Verdict
+    concept_id: str
+    source: str | None
+    note: str | None
+
+
+class Curation(Capture):
+    """Evidence, review and merging, for one caller."""
+
+    def confirm_concept(
+        self,
+        concept_id: ConceptId,
+        *,
+        source: _SourceOfEvidence = None,
+        note: _EvidenceNote = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found to hold.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        given = _GivenEvidence("confirmed", concept_id, source, note)
+        return self._give_evidence(given, branch, request_id)
+
+    def refute_concept(
+        self,
+        concept_id: ConceptId,
+        *,
+        source: _SourceOfEvidence = None,
+        note: _EvidenceNote = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
+    ) -> EvidenceRecorded:
+        """Record that a concept was found not to hold.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        given = _GivenEvidence("refuted", concept_id, source, note)
+        return self._give_evidence(given, branch, request_id)
+
+    def review_knowledge(
+        self,
+        *,
+        limit: Annotated[
+            int, Param("Most of each kind", ge=1, le=limits.REVIEW_ITEMS_MAX, strict=True)
+        ] = 10,
+        stale_days: Annotated[
+            int,
+            Param("Untouched for so long", ge=1, le=limits.STALE_DAYS_MAX, strict=True),
+        ] = limits.STALE_DAYS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> KnowledgeReview:
+        """Return what wants attention: contested, stale, orphaned and duplicate concepts."""
+        with self._store.snapshot() as reader:
+            records = self._records(reader, branch, as_of)
+            return review(records, self._foundation.index, stale_days=stale_days, limit=limit)
+
+    def merge_concepts(
+        self,
+        keep: Annotated[str, Param("The one that stays: id or name")],
+        merge: Annotated[str, Param("The one that it stands for from now on")],
+        *,
+        branch: BranchName = None,
+        request_id: RequestId = None,
+    ) -> ConceptsMerged:
+        """Make one concept stand for two: relationships and evidence of the other go to it.
+
+        The other is deleted; `restore_concept` brings it back with its own relationships. What
+        would close a cycle or contradict a relationship is skipped and reported.
+
+        Raises:
+            ConceptNotFound: One of them is not there.
+        """
+        checks.concept_id(keep, field="keep")
+        checks.concept_id(merge, field="merge")
+
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            stays = records.concept(keep, field="keep")
+            goes = records.concept(merge, field="merge")
+            if stays.id == goes.id:
+                raise ValidationFailed(
+                    "A concept cannot be merged with itself.",
+                    field="merge",
+                    invalid_value=merge,
+                    hint="Name two concepts.",
+                )
+            return _merge(records, transaction, stays, goes)
+
+        arguments = {"keep": keep, "merge": merge}
+        answer = self._change(work, "merge_concepts", arguments, branch, request_id)
+        return ConceptsMerged(message="Merged", **answer)
+
+    def _give_evidence(
+        self, given: _GivenEvidence, branch: str | None, request_id: str | None
+    ) -> EvidenceRecorded:
+        verdict, concept_id, source, note = given
+        checks.concept_id(concept_id)
+        who = checks.source(source) or self._caller.actor
+        told = checks.notes(note)
+
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            concept = records.concept(concept_id)
+            draft = evidence_draft(concept.id, verdict, who, told)
+            transaction.append(records.view.branch, [draft])
+            certainty.refresh(transaction, records.view, [concept.id])
+            score = records.score(concept)
+            given = evidence_about(records, concept.id)
+            confirmed = sum(each.confirms for each in given)
+            return {
+                "concept_id": concept.id,
+                "name": concept.name,
+                "certainty_score": score.value,
+                "certainty_source": "computed" if score.computed else None,
+                "confirmed": confirmed,
+                "refuted": len(given) - confirmed,
+            }
+
+        arguments = {"concept_id": concept_id, "verdict": verdict, "source": who, "note": told}
+        answer = self._change(work, f"{verdict} concept", arguments, branch, request_id)
+        recorded = EvidenceRecorded(message=f"{verdict.capitalize()} by {who}", **answer)
+        if recorded.certainty_source is None:
+            recorded.note = (
+                "Its certainty was given and stands; update_concept with certainty_score null "
+                "lets the evidence count."
+            )
+        return recorded
+
+
+def _merge(
+    records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
+) -> dict[str, Any]:
+    """Carry over what a concept has, and delete it."""
+    branch = records.view.branch
+    filled = {field: goes.content[field] for field in _FILLED if field in goes.content}
+    whole = {**filled, **stays.content}
+    if whole != dict(stays.content):
+        transaction.append(branch, [Draft(CONCEPT_UPDATED, whole, CONCEPTS, stays.id)])
+    for each in evidence_about(records, goes.id):
+        verdict: Verdict = "confirmed" if each.confirms else "refuted"
+        draft = evidence_draft(stays.id, verdict, each.content["source"], each.content.get("note"))
+        transaction.append(branch, [draft])
+    near = certainty.neighbours(transaction, records.view, goes.id)
+    transaction.append(branch, [Draft(CONCEPT_DELETED, {}, CONCEPTS, goes.id)])
+    related, skipped = _carry_relationships(records, transaction, stays, goes)
+    certainty.refresh(transaction, records.view, (stays.id, goes.id, *near))
+    return {
+        "concept_id": stays.id,
+        "merged_id": goes.id,
+        "related": related,
+        "skipped": skipped or None,
+    }
+
+
+def _carry_relationships(
+    records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
+) -> tuple[int, list[str]]:
+    node = records.subject(goes.id)
+    links = transaction.catalogue.links(records.view, (node,), limit=limits.LINKS_READ_MAX)
+    contents = transaction.log.contents([link.sequence for link in links])
+    related, skipped = 0, []
+    for link in links:
+        old = contents[link.sequence]
+        content = records.relationships([old.key or ""]).get(old.key or "")
+        if content is None:
+            continue
+        ends = {
+            field: stays.id if content[field] == goes.id else content[field]
+            for field in ("source_id", "target_id")
+        }
+        label = content["relationship_type"]
+        key = relationship_key(ends["source_id"], ends["target_id"], label)
+        if ends["source_id"] == ends["target_id"] or records.relationships([key]):
+            continue
+        try:
+            refuse_impossible(records, ends["source_id"], ends["target_id"], label)
+        except ValidationFailed as error:
+            skipped.append(error.message)
+            continue
+        draft = Draft(RELATIONSHIP_CREATED, content | ends, RELATIONSHIPS, key)
+        transaction.append(records.view.branch, [draft])
+        related += 1
+    return related, skipped

@@ -1,0 +1,62 @@
+"""What somebody found out about a concept: that it held, or that it did not.
+
+Each source counts once for a concept, however often it says the same; when it changes its mind the
+later word stands. So many confirmations by one caller make nothing certain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from stratagem import limits
+from stratagem.engine.events import Draft
+from stratagem.engine.evidence import Observation
+from stratagem.knowledge.records import ConceptRecords, content_of
+from stratagem.knowledge.spaces import ABOUT_FACET, EVIDENCE, EVIDENCE_GIVEN
+
+__all__ = ["Verdict", "evidence_about", "evidence_draft", "observations_about"]
+
+Verdict = Literal["confirmed", "refuted"]
+# A test by somebody is what the one model of evidence calls an outcome.
+_WEIGHT: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEvidence:
+    """What a source says about a concept, and when it said so."""
+
+    content: Mapping[str, Any]
+    at: int
+
+    @property
+    def confirms(self) -> bool:
+        """Whether it speaks for the concept."""
+        return bool(self.content["verdict"] == "confirmed")
+
+
+def evidence_draft(
+    concept_id: str, verdict: Verdict, source: str, note: str | None = None
+) -> Draft:
+    """Return the event that keeps what a source says about a concept."""
+    content = {"concept_id": concept_id, "verdict": verdict, "source": source}
+    if note is not None:
+        content["note"] = note
+    key = hashlib.sha256(f"{concept_id}\0{source}".encode()).hexdigest()[:32]
+    return Draft(EVIDENCE_GIVEN, content, EVIDENCE, f"evidence-{key}")
+
+
+def evidence_about(records: ConceptRecords, concept_id: str) -> list[GivenEvidence]:
+    """Return what was found out about a concept, oldest first: the newest that count."""
+    versions = records.reader.catalogue.with_facet(
+        records.view, ABOUT_FACET + concept_id, limit=limits.EVIDENCE_READ_MAX
+    )
+    events = records.reader.log.contents(versions)
+    return [GivenEvidence(content_of(events[each].payload), events[each].at) for each in versions]
+
+
+def observations_about(records: ConceptRecords, concept_id: str) -> list[Observation]:
+    """Return what was found out about a concept, as the model of evidence counts it."""
+    return [Observation(each.confirms, _WEIGHT) for each in evidence_about(records, concept_id)]

@@ -1,0 +1,100 @@
+"""Evidence about concepts, what wants attention, and merging twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.behaviour.knowledge.conftest import Knowing
+from tests.manifest import proves
+
+
+def names(items: list[dict[str, Any]]) -> list[str]:
+    return [each["name"] for each in items]
+
+
+@proves("certainty:tried")
+def test_each_source_counts_once_for_or_against_a_concept(call: Knowing) -> None:
+    concept = call.concept("Caching helps")
+
+    first = call("confirm_concept", concept_id="caching helps", source="Ada", note="twice as fast")
+    again = call("confirm_concept", concept_id=concept, source="Ada")
+    second = call("confirm_concept", concept_id=concept, source="Grace")
+    against = call("refute_concept", concept_id=concept, source="Ada", note="not for writes")
+
+    assert 60 < first["certainty_score"] == again["certainty_score"] < second["certainty_score"]
+    assert against["certainty_score"] < first["certainty_score"]
+    assert (against["confirmed"], against["refuted"]) == (1, 1)
+    shown = call.get(concept)
+    assert shown["certainty_score"] == against["certainty_score"]
+    assert shown["evidence"].items() >= {"confirmed": 1, "refuted": 1, "links": 0}.items()
+    given = call.concept("Given", certainty_score=90)
+    told = call("refute_concept", concept_id=given)
+    assert (told["certainty_score"], told["refuted"]) == (90, 1)
+    assert "certainty_score null" in told["note"]
+    call("update_concept", concept_id=given, certainty_score=None)
+    assert call.get(given)["certainty_score"] < 60
+
+
+@proves("certainty:tried")
+def test_evidence_of_a_branch_counts_there_and_after_the_merge(call: Knowing) -> None:
+    concept = call.concept("C")
+    branch = call.fork("trial")
+    call("refute_concept", concept_id=concept, source="Ada", branch=branch)
+
+    assert call.get(concept)["certainty_score"] == 60
+    doubted = call.get(concept, branch=branch)["certainty_score"]
+    call.merge(branch)
+    assert call.get(concept)["certainty_score"] == doubted < 60
+
+
+@proves("knowledge:review")
+def test_a_review_names_what_wants_attention(meaning: Knowing) -> None:
+    text = "A cache keeps the results of earlier work, so that it need not be done again."
+    loops, looped, cache, memo, doubt = (
+        meaning.concept("For loops", "Repeats for each item."),
+        meaning.concept("for-loop", "An entirely different explanation of iterating."),
+        meaning.concept("Cache", text),
+        meaning.concept("Caching", text),
+        meaning.concept("Doubt", "Nothing is certain in Oslo."),
+    )
+    meaning.relate(doubt, cache, "contradicts")
+    meaning("refute_concept", concept_id=memo, source="Ada")
+
+    answer = meaning("review_knowledge")
+
+    assert set(names(answer["contested"])) == {"Cache", "Caching"}
+    assert "refuted by Ada" in [each["why"] for each in answer["contested"]]
+    assert set(names(answer["orphaned"])) == {"For loops", "for-loop", "Caching"}
+    assert answer["stale"] == []
+    groups = [{each["concept_id"] for each in group} for group in answer["duplicates"]]
+    assert sorted(groups, key=sorted) == sorted([{loops, looped}, {cache, memo}], key=sorted)
+    assert answer["counts"] == {"contested": 2, "stale": 0, "orphaned": 3, "duplicates": 2}
+
+
+@proves("knowledge:merge-twins")
+def test_merged_twins_are_one_concept_that_can_be_parted_again(call: Knowing) -> None:
+    stays, goes, before, after = call.concepts("Loops", "loops", "Before", "After")
+    call("update_concept", concept_id=goes, area="Programming")
+    call.relate(before, goes, "prerequisite", notes="first")
+    call.relate(goes, after, "prerequisite")
+    call.relate(after, stays, "relates_to")
+    call.relate(goes, stays, "relates_to")
+    call("confirm_concept", concept_id=goes, source="Ada")
+
+    merged = call("merge_concepts", keep=stays, merge=goes)
+
+    assert (merged["concept_id"], merged["merged_id"], merged["related"]) == (stays, goes, 2)
+    assert call.get("loops")["concept_id"] == stays
+    assert call.get(stays)["area"] == "Programming"
+    assert call.get(stays)["evidence"]["confirmed"] == 1
+    related = call("get_related_concepts", concept_id=stays)["results"]
+    assert {(each["name"], each["relationship_type"]) for each in related} == {
+        ("Before", "PREREQUISITE"),
+        ("After", "PREREQUISITE"),
+        ("After", "RELATES_TO"),
+    }
+    assert "first" in {each.get("notes") for each in related}
+    call("restore_concept", concept_id=goes)
+    assert set(call.names("get_related_concepts", concept_id=goes)) == {"Before", "After", "Loops"}
+    refused = call.refusal("merge_concepts", keep=stays, merge=stays)
+    assert refused["details"]["field"] == "merge"
