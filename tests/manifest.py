@@ -240,6 +240,7 @@ MANIFEST: dict[str, str] = {
     "certainty:tried": "Who found a concept to hold or not counts once, and certainty says why.",
     "knowledge:review": "A review names what is contested, stale, orphaned or there twice.",
     "knowledge:merge-twins": "Merged twins are one concept, and can be parted again.",
+    "knowledge:purge": "A purged concept is nowhere any more, nor what was about it.",
     "knowledge:pages": "Every list of knowledge goes on past its limit with a cursor.",
     "learning:order": "Everything comes after what it needs, and nothing is left out unsaid.",
     "learning:known": "What a learner knows is a record like any other, and is left out of paths.",

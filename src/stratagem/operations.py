@@ -66,8 +66,8 @@ def _gateway() -> Rows:
 # Each system with the toolsets that its operations belong to.
 SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_memory, ("memory", "admin", "memory_plus")),
-    (_debugging, ("debugging", "debugging_admin")),
-    (_knowledge, ("knowledge", "knowledge_plus")),
+    (_debugging, ("debugging", "debugging_admin", "admin")),
+    (_knowledge, ("knowledge", "knowledge_plus", "admin")),
     (_gateway, ("gateway", "registry")),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))

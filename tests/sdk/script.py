@@ -179,6 +179,8 @@ KNOWLEDGE = (
     step("unrelate", "knowledge.delete_relationship", Earlier("a", "concept_id"), Earlier("b", "concept_id"), "prerequisite"),
     step("delete", "knowledge.delete_concept", Earlier("b", "concept_id")),
     step("restore", "knowledge.restore_concept", Earlier("b", "concept_id")),
+    step("plan", "knowledge.purge_knowledge", Earlier("b", "concept_id")),
+    step("purge", "knowledge.purge_knowledge", Earlier("b", "concept_id"), confirm=True),
     step("missing", "knowledge.get_concept", "nowhere"),
 )  # fmt: skip
 TOOL = {

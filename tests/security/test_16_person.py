@@ -29,6 +29,7 @@ _TOOL = {"name": "pwn", "description": "Runs.", "inputSchema": {"type": "object"
 RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "strata_purge": ({"key": "it's mine"}, "purge -- 'it'\"'\"'s mine'"),
     "purge_record": ({"record_id": "inc_1", "confirm": True}, "debug purge -- inc_1"),
+    "purge_knowledge": ({"record_id": "one", "confirm": True}, "purge-knowledge -- one"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
     "secret_grant": (
         {"tool": "hook", "name": "KEY", "host": "evil.example"},
@@ -94,11 +95,12 @@ def test_content_is_erased_in_two_places_only() -> None:
 
     assert callers == {
         *("search/foundation.py", "memory/service.py", "gateway/calls/retention.py"),
-        "debugging/erasure.py",
+        *("debugging/erasure.py", "knowledge/erasure.py"),
     }
     assert {name for name, row in TABLE.items() if row.irreversible} == {
         "strata_purge",
         "purge_record",
+        "purge_knowledge",
         "executions_erase",
     }
 

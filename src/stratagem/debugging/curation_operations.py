@@ -361,7 +361,7 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         "purge_record",
         CuratedDebugging.purge_record,
         service=_service,
-        toolset=_TOOLSET,
+        toolset="admin",
         title="Purge record",
         description="Erase an incident (with its fixes), a fix (with its outcomes) or an outcome "
         "for good: from the log, every branch, every past moment and the index. Without confirm "

@@ -9,12 +9,18 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.capture import Capture
+from stratagem.knowledge.erasure import purge
 from stratagem.knowledge.evidence_records import (
     Verdict,
     evidence_about,
     evidence_draft,
 )
-from stratagem.knowledge.models import ConceptsMerged, EvidenceRecorded, KnowledgeReview
+from stratagem.knowledge.models import (
+    ConceptsMerged,
+    EvidenceRecorded,
+    KnowledgePurged,
+    KnowledgeReview,
+)
 from stratagem.knowledge.parameters import ConceptId
 from stratagem.knowledge.records import Concept, ConceptRecords
 from stratagem.knowledge.relationships import refuse_impossible
@@ -138,6 +144,28 @@ class Curation(Capture):
         arguments = {"keep": keep, "merge": merge}
         answer = self._change(work, "merge_concepts", arguments, branch, request_id)
         return ConceptsMerged(message="Merged", **answer)
+
+    def purge_knowledge(
+        self,
+        record_id: Annotated[str, Param("Id or name of a concept, or id of a relationship")],
+        *,
+        confirm: Annotated[
+            bool, Param("true: erase it; else only say what would be erased")
+        ] = False,
+    ) -> KnowledgePurged:
+        """Erase a concept for good with all that is about it, or a relationship.
+
+        It goes from the log, every branch, every past moment and the index, with its history,
+        relationships and evidence.
+        """
+        checks.concept_id(record_id, field="record_id")
+        return purge(
+            self._foundation,
+            self._caller,
+            record_id,
+            branch=self._caller.branch,
+            confirmed=confirm,
+        )
 
     def _give_evidence(
         self, given: _GivenEvidence, branch: str | None, request_id: str | None

@@ -24,6 +24,7 @@ __all__ = [
     "EvidenceRecorded",
     "Hierarchy",
     "KnowledgeContext",
+    "KnowledgePurged",
     "KnowledgeReview",
     "KnownConcept",
     "KnownMarked",
@@ -230,6 +231,24 @@ class ConceptsMerged(DisplayableResult):
     related: int
     message: str
     skipped: list[str] | None = None
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class KnowledgePurged(DisplayableResult):
+    """What was erased for good, or would be: nothing is, unless it was confirmed.
+
+    `records` counts what goes by its kind; `copies` are records of calls that quoted it.
+    """
+
+    kind: str
+    id: str
+    purged: bool
+    records: dict[str, int]
+    erased: int
+    copies: dict[str, int]
+    elsewhere: dict[str, int]
+    note: str
     success: bool = True
 
 

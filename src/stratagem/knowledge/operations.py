@@ -11,7 +11,7 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.knowledge import budgets
 from stratagem.knowledge.service import Knowledge
-from stratagem.operation import Caller, Operation, operation
+from stratagem.operation import Caller, CommandHint, Operation, PersonNeeded, operation
 from stratagem.search.foundation import Foundation
 
 __all__ = ["OPERATIONS"]
@@ -217,6 +217,20 @@ def _say_merged(answer: Mapping[str, Any]) -> str:
         f"{answer['related']} relationships carried over."
     )
     return "\n".join([said, *(f"- skipped: {each}" for each in answer.get("skipped", ()))])
+
+
+def _say_purged(answer: Mapping[str, Any]) -> str:
+    what = ", ".join(f"{count} {kind}" for kind, count in answer["records"].items())
+    words = f"{'Erased' if answer['purged'] else 'Would erase'} {what}, from every branch."
+    return f"{words} {answer['note']}"
+
+
+def _purge_command(given: Mapping[str, Any]) -> list[str]:
+    return ["purge-knowledge", "--", given["record_id"]]
+
+
+def _is_confirmed(given: Mapping[str, Any]) -> bool:
+    return bool(given.get("confirm"))
 
 
 def _say_marked(answer: Mapping[str, Any]) -> str:
@@ -540,5 +554,32 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_known,
         fit=_FIT_LIST,
         toolset=_MORE,
+    ),
+    operation(
+        "purge_knowledge",
+        Knowledge.purge_knowledge,
+        service=_knowledge,
+        toolset="admin",
+        title="Purge knowledge",
+        description="Erase a concept with all that is about it, or a relationship, for good: from "
+        "the log, every branch, every past moment and the index. Without confirm it says what "
+        "would go.",
+        summarise=_say_purged,
+        render=_plain,
+        destructive=True,
+        idempotent=True,
+        right="admin",
+        person=PersonNeeded("erases for good", _purge_command, applies=_is_confirmed),
+        irreversible=True,
+        commands=(
+            CommandHint(
+                ("purge-knowledge",),
+                "Erase a concept or a relationship for good. This cannot be undone.",
+                panel="Knowledge",
+                positional=("record_id",),
+                only=("record_id",),
+                handler="debugging.purge",
+            ),
+        ),
     ),
 )

@@ -485,8 +485,8 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="memory",
         example={"query": "where do I live"},
         title="Search",
-        description="Find stored entries and logged events related to a question, by words and "
-        "meaning, best first. Use it when you do not know the key.",
+        description="Find entries and events by words and meaning, best first, when you do not "
+        "know the key. `kinds`: entry, event, concept, incident.",
         service=_memory,
         summarise=_say_found,
         answer_fields=("results", "truncated", "next", "mode"),

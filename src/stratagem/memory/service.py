@@ -259,7 +259,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def search(
         self,
-        query: Annotated[str, Param("What to find, in natural language", aliases=_QUERY_ALIASES)],
+        query: Annotated[
+            str, Param("What to find, in natural language", aliases=_QUERY_ALIASES, quiet=True)
+        ],
         *,
         k: Annotated[
             int, Param("Results", ge=1, le=limits.SEARCH_K_MAX, aliases=COUNT_ALIASES)
@@ -274,7 +276,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         cursor: Cursor = None,
         kinds: Annotated[
             Sequence[str] | None,
-            Param("Of entry, event, concept, incident", plural="kind"),
+            Param("Of entry, event, concept, incident", plural="kind", quiet=True),
         ] = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.

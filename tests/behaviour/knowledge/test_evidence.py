@@ -98,3 +98,47 @@ def test_merged_twins_are_one_concept_that_can_be_parted_again(call: Knowing) ->
     assert set(call.names("get_related_concepts", concept_id=goes)) == {"Before", "After", "Loops"}
     refused = call.refusal("merge_concepts", keep=stays, merge=stays)
     assert refused["details"]["field"] == "merge"
+
+
+@proves("knowledge:purge")
+def test_a_purged_concept_is_nowhere_any_more(call: Knowing) -> None:
+    secret = call.concept("Secret plan", "The password is swordfish.")
+    other = call.concept("Other")
+    call("update_concept", concept_id=secret, explanation="The password was swordfish.")
+    relation = call.relate(other, secret, "relates_to", notes="swordfish again")
+    call("confirm_concept", concept_id=secret, source="swordfish witness")
+    call("mark_known", concepts=[secret])
+    moment = call("strata_status")["head"].split(":")[0]
+    branch = call.fork("trial")
+    call("delete_concept", concept_id=secret)
+
+    planned = call("purge_knowledge", record_id=secret)
+    assert planned["purged"] is False
+    assert call.get(secret, branch=branch)["name"] == "Secret plan"
+    erased = call("purge_knowledge", record_id=secret, confirm=True)
+
+    assert (
+        erased["records"]
+        == planned["records"]
+        == {
+            "concept": 1,
+            "certainty": 1,
+            "relationship": 1,
+            "concept_evidence": 1,
+            "known_concept": 1,
+        }
+    )
+    for view in ({}, {"branch": branch}, {"as_of": f"@{moment}"}):
+        gone = call.refusal("get_concept", concept_id=secret, **view)
+        assert gone["error"] == "concept_not_found"
+        assert call.names("search_concepts_exact", **view) == ["Other"]
+        assert call.names("get_related_concepts", concept_id=other, **view) == []
+        assert call.names("list_known", **view) == []
+        assert call("strata_search", query="swordfish", kinds=["concept"], **view)["results"] == []
+    assert call.refusal("restore_concept", concept_id=secret)["error"] == "concept_not_found"
+    for missing, error in (("nothing", "concept_not_found"), ("rel-0", "relationship_not_found")):
+        assert call.refusal("purge_knowledge", record_id=missing)["error"] == error
+    again = call.relate(other, call.concept("Third"))
+    call("purge_knowledge", record_id=again, confirm=True)
+    assert call.names("get_related_concepts", concept_id=other) == []
+    assert again != relation

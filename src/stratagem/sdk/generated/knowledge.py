@@ -20,6 +20,7 @@ from stratagem.knowledge.models import (
     EvidenceRecorded,
     Hierarchy,
     KnowledgeContext,
+    KnowledgePurged,
     KnowledgeReview,
     KnownConcept,
     KnownMarked,
@@ -670,6 +671,23 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             Knowledge.merge_concepts,
             {"keep": keep, "merge": merge, "branch": branch, "request_id": request_id},
         )
+
+    def purge_knowledge(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> KnowledgePurged:
+        """Erase a concept for good with all that is about it, or a relationship.
+
+        It goes from the log, every branch, every past moment and the index, with its history,
+        relationships and evidence.
+
+        Args:
+            record_id: Id or name of a concept, or id of a relationship.
+            confirm: true: erase it; else only say what would be erased.
+        """
+        return self._invoke(Knowledge.purge_knowledge, {"record_id": record_id, "confirm": confirm})
 
     def ping(
         self,
@@ -1522,6 +1540,25 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         return await self._invoke(
             Knowledge.merge_concepts,
             {"keep": keep, "merge": merge, "branch": branch, "request_id": request_id},
+        )
+
+    async def purge_knowledge(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> KnowledgePurged:
+        """Erase a concept for good with all that is about it, or a relationship.
+
+        It goes from the log, every branch, every past moment and the index, with its history,
+        relationships and evidence.
+
+        Args:
+            record_id: Id or name of a concept, or id of a relationship.
+            confirm: true: erase it; else only say what would be erased.
+        """
+        return await self._invoke(
+            Knowledge.purge_knowledge, {"record_id": record_id, "confirm": confirm}
         )
 
     async def ping(
