@@ -731,9 +731,7 @@ def _check_query(query: str) -> None:
     values.encode(query, field="query")
 
 
-def _spaces(
-    records: RecordReader, namespace: str | None, kinds: set[str]
-) -> list[int] | None:
+def _spaces(records: RecordReader, namespace: str | None, kinds: set[str]) -> list[int] | None:
     """Return the spaces of some kinds: all of memory's own, or those of one namespace.
 
     None: all there are, which the store need not be told.

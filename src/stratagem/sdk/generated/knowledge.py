@@ -625,7 +625,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         limit: int = 10,
         stale_days: int = 365,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> KnowledgeReview:
         """Return what wants attention: contested, stale, orphaned and duplicate concepts.
 
@@ -763,7 +763,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         topic: str | None = None,
         valid_at: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> KnowledgeContext:
         """Return what is known about a question as one text that fits into a prompt.
 
@@ -1495,7 +1495,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         limit: int = 10,
         stale_days: int = 365,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> KnowledgeReview:
         """Return what wants attention: contested, stale, orphaned and duplicate concepts.
 
@@ -1635,7 +1635,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         topic: str | None = None,
         valid_at: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> KnowledgeContext:
         """Return what is known about a question as one text that fits into a prompt.
 
