@@ -92,14 +92,14 @@ def _say_concept(answer: Mapping[str, Any]) -> str:
         [
             f"{concept['name']} ({about})",
             concept["explanation"],
-            *_standing(concept),
+            *_standing_words(concept),
             *earlier,
             *_notes(answer),
         ]
     )
 
 
-def _standing(each: Mapping[str, Any]) -> list[str]:
+def _standing_words(each: Mapping[str, Any]) -> list[str]:
     """Say what a concept was superseded by, is contested by, and when it holds."""
     words = [
         f"{label} {', '.join(other['name'] for other in each[field])}"
@@ -142,7 +142,7 @@ def _line(each: Mapping[str, Any]) -> str:
         words += f"; certainty {_certainty(each)}"
     if "similarity" in each:
         words += f"; similarity {each['similarity']:.2f}"
-    return " ".join([words + ")", *_standing(each)])
+    return " ".join([words + ")", *_standing_words(each)])
 
 
 def _say_prerequisites(answer: Mapping[str, Any]) -> str:

@@ -48,11 +48,11 @@ def review(
         for _, (version, content) in _read_space(records, EVIDENCE, limits.LINKS_READ_MAX)
     ]
     found = {
-        "contested": _contested(concepts, links, [content for _, content in given]),
-        "stale": _stale(concepts, given, records.view.time - stale_days * _DAY),
-        "orphaned": _orphaned(concepts, links),
+        "contested": _find_contested(concepts, links, [content for _, content in given]),
+        "stale": _find_stale(concepts, given, records.view.time - stale_days * _DAY),
+        "orphaned": _find_orphaned(concepts, links),
     }
-    twins = _twins(concepts, index)
+    twins = _find_twins(concepts, index)
     counts = {name: len(items) for name, items in found.items()} | {"duplicates": len(twins)}
     note = None
     if len(concepts) >= limits.REVIEWED_MAX:
@@ -82,7 +82,7 @@ def _read_space(
             yield key, (version, content_of(version.payload))
 
 
-def _contested(
+def _find_contested(
     concepts: Listed, links: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]]
 ) -> list[ReviewItem]:
     against: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def _contested(
     return [_item(concepts, each, "; ".join(against[each][:5])) for each in most]
 
 
-def _stale(
+def _find_stale(
     concepts: Listed, given: Sequence[tuple[int, Mapping[str, Any]]], before: int
 ) -> list[ReviewItem]:
     latest = {key: version.at for key, (version, _) in concepts.items()}
@@ -109,12 +109,12 @@ def _stale(
     return [_item(concepts, key, f"untouched since {moments.iso(at)}") for at, key in oldest]
 
 
-def _orphaned(concepts: Listed, links: Sequence[Mapping[str, Any]]) -> list[ReviewItem]:
+def _find_orphaned(concepts: Listed, links: Sequence[Mapping[str, Any]]) -> list[ReviewItem]:
     linked = {link[end] for link in links for end in ("source_id", "target_id")}
     return [_item(concepts, key, "related to nothing") for key in concepts if key not in linked]
 
 
-def _twins(concepts: Listed, index: Index) -> list[list[str]]:
+def _find_twins(concepts: Listed, index: Index) -> list[list[str]]:
     """Return groups of concepts that may be the same."""
     groups = _Groups()
     by_name: dict[str, str] = {}
