@@ -30,6 +30,7 @@ __all__ = [
     "Form",
     "RelationshipToImport",
     "form_of",
+    "note_text",
     "read",
 ]
 
@@ -38,7 +39,19 @@ FORMS: tuple[Form, ...] = get_args(Form)
 FORMAT: Final = "stratagem-knowledge"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIELDS = ("name", "explanation", "area", "topic", "subtopic", "certainty_score")
+_FIELDS = (
+    "name",
+    "explanation",
+    "area",
+    "topic",
+    "subtopic",
+    "certainty_score",
+    "source",
+    "valid_from",
+    "valid_to",
+)
+_PERIOD = ("valid_from", "valid_to")
+_NO_LETTER = re.compile(r"[^a-z]+")
 # What other tools call our types; True where they say it from the other end.
 _SYNONYMS: Final = {
     "requires": (PREREQUISITE, True),
@@ -53,6 +66,10 @@ _SYNONYMS: Final = {
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\r?\n.*?^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_OWN: Final = "stratagem: "
+# From the first line on; the rest of the line is JSON.
+_OWN_NOTE = re.compile(r"\A---\n" + _OWN + r"([^\n]*)\n---\n")
+_RELATIONS: Final = "<!-- relations -->"
 _WIKILINK = re.compile(
     r"(?:^- (\w+): )?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE
 )
@@ -77,6 +94,7 @@ class RelationshipToImport:
     strength: float = 1.0
     notes: str | None = None
     where: str = ""
+    period: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -85,6 +103,11 @@ class Bundle:
 
     items: dict[str, ConceptToImport] = field(default_factory=dict)
     relations: list[RelationshipToImport] = field(default_factory=list)
+    # Types of relationship that the file declares, and what they mean.
+    labels: dict[str, str | None] = field(default_factory=dict)
+    # What sources say about concepts, and what learners know of them.
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    known: list[dict[str, Any]] = field(default_factory=list)
     # Links that lead to nothing in it; other notes are linked to before they are written.
     dangling: int = 0
     # Files of a folder that were not taken.
@@ -142,9 +165,22 @@ def _read_lines(path: Path) -> Bundle:
                 bundle.items[item.concept_id] = item
             elif kind == "relationship":
                 bundle.relations.append(_relation(record, where))
+            elif kind == "relationship_type":
+                label = checks.label(record.get("name"), field="name")
+                assert label is not None
+                bundle.labels[label] = checks.description(record.get("description"))
+            elif kind in {"evidence", "known"}:
+                _add_fact(bundle, kind, record)
             elif record.get("format") != FORMAT:
                 raise _InvalidRecord(f"its type is {kind!r}, not concept or relationship")
     return bundle
+
+
+def _add_fact(bundle: Bundle, kind: str, record: Mapping[str, Any]) -> None:
+    """Add what a source says about a concept, or that a learner knows it."""
+    fact = {name: value for name, value in record.items() if name != "type"}
+    (checks.evidence if kind == "evidence" else checks.known_concept)(fact)
+    (bundle.evidence if kind == "evidence" else bundle.known).append(fact)
 
 
 def _item(record: Mapping[str, Any]) -> ConceptToImport:
@@ -170,6 +206,7 @@ def _relation(record: Mapping[str, Any], where: str) -> RelationshipToImport:
         checks.strength(record.get("strength")),
         checks.notes(record.get("notes")),
         where,
+        {name: record[name] for name in _PERIOD if record.get(name) is not None},
     )
 
 
@@ -187,6 +224,12 @@ def _read_server_graph(path: Path) -> Bundle:
                 _add_relation(bundle, ends, _text(record, "relationType"), where)
             else:
                 raise _InvalidRecord(f"its type is {kind!r}, not entity or relation")
+    folded = {fold_name(name): name for name in bundle.items}
+    for each in bundle.relations:
+        if each.source not in bundle.items:
+            each.source = folded.get(fold_name(each.source), each.source)
+        if each.target not in bundle.items:
+            each.target = folded.get(fold_name(each.target), each.target)
     return bundle
 
 
@@ -199,49 +242,85 @@ def _add_entity(bundle: Bundle, record: Mapping[str, Any]) -> None:
     given = {"name": name, "explanation": told or of or name}
     if of.strip():
         given["topic"] = of
-    known = bundle.items.get(fold_name(name))
+    known = bundle.items.get(name)
     if known is not None:
         given["explanation"] = f"{known.fields['explanation']}\n{given['explanation']}"
-    bundle.items[fold_name(name)] = ConceptToImport(checks.fields(given))
+    bundle.items[name] = ConceptToImport(checks.fields(given))
 
 
 def _add_relation(bundle: Bundle, ends: tuple[str, str], told: str, where: str) -> None:
-    """Add a relationship under our name for it; one we have none for says it in its notes."""
+    """Add a relationship under our name for it, or under a type of its own.
+
+    What cannot be a type as it is written stands in the notes too.
+    """
     word = "_".join(told.lower().split())
-    label, turned = _SYNONYMS.get(word, ("relates_to", False))
-    source, target = (fold_name(end) for end in (reversed(ends) if turned else ends))
-    notes = None if word in _SYNONYMS else checks.notes(told)
+    plain = _NO_LETTER.sub("_", word).strip("_")[:50].strip("_") or "relates_to"
+    label, turned = _SYNONYMS.get(word, (plain, False))
+    source, target = reversed(ends) if turned else ends
+    notes = None if word in _SYNONYMS or label == told else checks.notes(told)
     bundle.relations.append(RelationshipToImport(source, target, label, notes=notes, where=where))
+
+
+def note_text(fields: Mapping[str, Any], explanation: str, links: Sequence[str]) -> str:
+    """Return a note from which an import reads everything again, and a person what matters."""
+    told = orjson.dumps(fields).decode()
+    return "\n".join(["---", f"{_OWN}{told}", "---", f"{explanation}\n", _RELATIONS, *links, ""])
 
 
 def _read_notes(path: Path) -> Bundle:
     """Read Markdown notes: each is a concept, and each wikilink a relationship.
 
     The folders that a note lies in are its area, topic and subtopic. A link in a list item that
-    begins with a type and a colon is of that type; any other relates one note to another.
+    begins with a type and a colon is of that type; any other relates one note to another. A note
+    that an export wrote says in its front matter what Markdown cannot, its relationships included.
     """
     files = NoteFiles(path)
     bundle = Bundle(skipped=files.skipped)
+    # By folded name: what the note is called in the bundle.
+    refs: dict[str, str] = {}
     texts: dict[str, tuple[Path, str]] = {}
     for below in files.paths:
-        file = files.full(below)
-        text = _FRONT_MATTER.sub("", files.text(below)).strip()
-        levels = dict(zip(("area", "topic", "subtopic"), below.parent.parts, strict=False))
+        file, raw = files.full(below), files.text(below)
+        name = fold_name(file.stem)
         with _refuse_with_location(str(file)):
-            given = {"name": file.stem, "explanation": text or file.stem, **levels}
-            if fold_name(file.stem) in texts:
+            if name in refs:
                 raise _InvalidRecord(f"there is another note named {file.stem!r}")
-            bundle.items[fold_name(file.stem)] = ConceptToImport(checks.fields(given))
-        texts[fold_name(file.stem)] = (file, text)
+            if own := _OWN_NOTE.match(raw):
+                refs[name] = _add_own_note(bundle, raw, own, str(file))
+                continue
+            text = _FRONT_MATTER.sub("", raw).strip()
+            levels = dict(zip(("area", "topic", "subtopic"), below.parent.parts, strict=False))
+            given = {"name": file.stem, "explanation": text or file.stem, **levels}
+            bundle.items[name] = ConceptToImport(checks.fields(given))
+        refs[name] = name
+        texts[name] = (file, text)
     for ref, (file, text) in texts.items():
         for label, name in _WIKILINK.findall(text):
-            target = fold_name(name.strip().rsplit("/", 1)[-1])
-            if target not in texts:
+            target = refs.get(fold_name(name.strip().rsplit("/", 1)[-1]))
+            if target is None:
                 bundle.dangling += 1
             elif target != ref:
-                ends = (file.stem, target)
-                _add_relation(bundle, ends, label or "relates_to", str(file))
+                _add_relation(bundle, (ref, target), label or "relates_to", str(file))
     return bundle
+
+
+def _add_own_note(bundle: Bundle, raw: str, own: re.Match[str], where: str) -> str:
+    """Add a note that an export wrote, and return what it is called in the bundle."""
+    try:
+        fields = orjson.loads(own[1])
+    except orjson.JSONDecodeError as error:
+        raise _InvalidRecord(f"its front matter is not whole JSON ({error.msg})") from error
+    if not isinstance(fields, dict) or not isinstance(fields.get("relations", []), list):
+        raise _InvalidRecord("its front matter is not what an export writes")
+    explanation = raw[own.end() :].partition(f"\n\n{_RELATIONS}")[0]
+    item = _item({**fields, "explanation": explanation})
+    assert item.concept_id is not None
+    bundle.items[item.concept_id] = item
+    for each in fields.get("relations", []):
+        if not isinstance(each, dict):
+            raise _InvalidRecord("its front matter has a relation that is no object")
+        bundle.relations.append(_relation({**each, "source_id": item.concept_id}, where))
+    return item.concept_id
 
 
 class _InvalidRecord(Exception):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -24,18 +25,32 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.knowledge import certainty, forms
-from stratagem.knowledge.forms import FORMAT, Bundle, ConceptToImport, Form, RelationshipToImport
+from stratagem.knowledge.capture import type_draft
+from stratagem.knowledge.evidence_records import evidence_draft
+from stratagem.knowledge.forms import (
+    FORMAT,
+    Bundle,
+    ConceptToImport,
+    Form,
+    RelationshipToImport,
+    note_text,
+)
 from stratagem.knowledge.graph import BuiltInGraph
 from stratagem.knowledge.records import ConceptRecords, content_of
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
+    CONCEPT_LEARNT,
     CONCEPT_UPDATED,
     CONCEPTS,
+    EVIDENCE,
+    KNOWN_CONCEPTS,
     NAME_FACET,
     PREREQUISITE,
     RELATIONSHIP_CREATED,
     RELATIONSHIPS,
+    TYPES,
     fold_name,
+    known_key,
     relationship_key,
 )
 from stratagem.note_files import Skipped
@@ -63,6 +78,11 @@ class GraphImport:
     related: int = 0
     known: int = 0
     dangling: int = 0
+    # Types of relationship that were declared, and prerequisites that close a cycle: a merge may
+    # have made one, and get_prerequisites shows it.
+    declared: int = 0
+    circular: int = 0
+    facts: int = 0
     # Files of a folder that were not taken.
     skipped: tuple[Skipped, ...] = ()
 
@@ -76,6 +96,8 @@ class GraphExport:
     branch: str
     concepts: int
     relationships: int
+    # What the format cannot express and was left out, and how often it was there.
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def import_from(
@@ -125,14 +147,19 @@ class _Import:
         self._transaction = transaction
         self._records = records
         self._done = done
+        # Names that differ in case alone are different ones where the file has both.
+        self._names: set[str] = set()
 
     def run(self, bundle: Bundle) -> None:
+        self._names = {each.fields["name"] for each in bundle.items.values()}
         ids = {ref: self._id(ref, item) for ref, item in bundle.items.items()}
         touched: set[str] = set()
+        self._declare(bundle)
         for page in _pages(bundle.items.items()):
             touched |= self._write([(ids[ref], item) for ref, item in page])
         for page in _pages(bundle.relations):
             touched |= self._relate(page, ids)
+        touched |= self._add_facts(bundle)
         certainty.refresh(self._transaction, self._records.view, touched)
 
     def _id(self, ref: str, item: ConceptToImport) -> str:
@@ -140,11 +167,13 @@ class _Import:
         if item.concept_id is not None:
             return item.concept_id
         reader, view = self._transaction, self._records.view
-        named = reader.catalogue.with_facet(
-            view, NAME_FACET + fold_name(item.fields["name"]), limit=1
-        )
-        if named:
-            return self._records.by_version(named)[0].id
+        name = item.fields["name"]
+        named = reader.catalogue.with_facet(view, NAME_FACET + fold_name(name))
+        known = self._records.by_version(named)
+        exact = next((each.id for each in known if each.name == name), None)
+        others = [each.id for each in known if each.name not in self._names]
+        if exact or others:
+            return exact or others[0]
         digest = hashlib.sha256(f"{self._done.format}:{ref}".encode()).digest()
         return str(UUID(bytes=digest[:16], version=4))
 
@@ -188,8 +217,8 @@ class _Import:
             ):
                 self._done.known += 1
                 continue
-            if each.label == PREREQUISITE:
-                self._refuse_cycle(source, target, each.where)
+            if each.label == PREREQUISITE and self._closes_cycle(source, target):
+                self._done.circular += 1
             content: dict[str, Any] = {
                 "source_id": source,
                 "target_id": target,
@@ -198,20 +227,50 @@ class _Import:
             }
             if each.notes is not None:
                 content["notes"] = each.notes
+            content |= each.period
             draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
             self._transaction.append(self._records.view.branch, [draft])
             self._done.related += 1
             touched |= {source, target}
         return touched
 
-    def _refuse_cycle(self, source: str, target: str, where: str) -> None:
-        cycle = BuiltInGraph(self._transaction, self._records.view).cycle(source, target)
-        if cycle is not None:
-            concepts = self._records.by_id(cycle)
-            names = " → ".join(concepts[each].name if each in concepts else each for each in cycle)
-            raise ImportRefused(
-                f"{where}: the prerequisite would close a cycle: {names}.", where=where, cycle=cycle
+    def _closes_cycle(self, source: str, target: str) -> bool:
+        graph = BuiltInGraph(self._transaction, self._records.view)
+        return graph.cycle(source, target) is not None
+
+    def _declare(self, bundle: Bundle) -> None:
+        """Declare the types of relationship that the file declares, or uses."""
+        used = {each.label: None for each in bundle.relations}
+        known = self._records.labels()
+        for label, description in ({**used, **bundle.labels}).items():
+            if label not in known:
+                draft = type_draft(label, description)
+                self._transaction.append(self._records.view.branch, [draft])
+                self._done.declared += 1
+
+    def _add_facts(self, bundle: Bundle) -> set[str]:
+        """Write what sources say about concepts, and what learners know of them."""
+        drafts = [
+            evidence_draft(each["concept_id"], each["verdict"], each["source"], each.get("note"))
+            for each in bundle.evidence
+        ]
+        drafts += [
+            Draft(
+                CONCEPT_LEARNT, each, KNOWN_CONCEPTS, known_key(each["learner"], each["concept_id"])
             )
+            for each in bundle.known
+        ]
+        lineage, records = self._records.view.lineage, self._transaction.records
+        fresh = []
+        for draft in drafts:
+            assert draft.space is not None
+            there = records.current(lineage, draft.space, draft.key or "")
+            if there is None or content_of(there.payload) != dict(draft.content):
+                fresh.append(draft)
+        for page in _pages(fresh):
+            self._transaction.append(self._records.view.branch, page)
+        self._done.facts += len(fresh)
+        return {draft.content["concept_id"] for draft in fresh}
 
 
 def export_to(
@@ -240,12 +299,18 @@ def export_to(
             for _, content in _stream_contents(records, RELATIONSHIPS)
             if content["source_id"] in concepts and content["target_id"] in concepts
         ]
+        facts = list(_fact_lines(records, concepts))
     if form == "markdown":
         _write_notes(path, concepts, relations)
     else:
-        told = (_own_lines if form == "jsonl" else _server_lines)(concepts, relations)
+        told = (
+            chain(_own_lines(concepts, relations), facts)
+            if form == "jsonl"
+            else _server_lines(concepts, relations)
+        )
         path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in told))
-    return GraphExport(str(path), form, branch, len(concepts), len(relations))
+    left_out = _left_out(form, concepts, relations, facts)
+    return GraphExport(str(path), form, branch, len(concepts), len(relations), left_out)
 
 
 Contents = Mapping[str, dict[str, Any]]
@@ -266,6 +331,34 @@ def _own_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, A
         yield {"type": "relationship", **content}
 
 
+def _left_out(
+    form: Form, concepts: Contents, relations: Relations, facts: Sequence[dict[str, Any]]
+) -> dict[str, int]:
+    """Return how much of what is there a format has no place for."""
+    if form == "jsonl":
+        return {}
+    counts = Counter(each["type"] for each in facts)
+    if form == "mcp-memory":
+        kept = {"name", "explanation", "topic", "created_at"}
+        counts.update(name for each in concepts.values() for name in each.keys() - kept)
+        kept = {"source_id", "target_id", "relationship_type", "strength"}
+        counts.update(name for each in relations for name in each.keys() - kept)
+        counts["strength"] = sum(1 for each in relations if each["strength"] != 1.0)
+    return {name: count for name, count in sorted(counts.items()) if count}
+
+
+def _fact_lines(records: ConceptRecords, concepts: Contents) -> Iterator[dict[str, Any]]:
+    """Return the declared types, what sources say about concepts, and what learners know."""
+    for label, description in records.labels().items():
+        if label not in TYPES:
+            told = {} if description is None else {"description": description}
+            yield {"type": "relationship_type", "name": label, **told}
+    for kind, space in (("evidence", EVIDENCE), ("known", KNOWN_CONCEPTS)):
+        for _, content in _stream_contents(records, space):
+            if content["concept_id"] in concepts:
+                yield {"type": kind, **content}
+
+
 def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, Any]]:
     for content in concepts.values():
         yield {
@@ -279,16 +372,16 @@ def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str
             "type": "relation",
             "from": concepts[each["source_id"]]["name"],
             "to": concepts[each["target_id"]]["name"],
-            "relationType": each.get("notes") or each["relationship_type"],
+            "relationType": each["relationship_type"],
         }
 
 
 def _write_notes(folder: Path, concepts: Contents, relations: Relations) -> None:
+    """Write a note for each concept: for people its text and links, for an import all of it."""
     names = _file_names(concepts)
-    outgoing: dict[str, list[str]] = {}
+    outgoing: dict[str, list[dict[str, Any]]] = {}
     for each in relations:
-        line = f"- {each['relationship_type']}: [[{names[each['target_id']]}]]"
-        outgoing.setdefault(each["source_id"], []).append(line)
+        outgoing.setdefault(each["source_id"], []).append(each)
     for concept_id, content in concepts.items():
         levels = [content[level] for level in ("area", "topic", "subtopic") if level in content]
         place = folder.joinpath(*(_safe(level) for level in levels))
@@ -296,8 +389,18 @@ def _write_notes(folder: Path, concepts: Contents, relations: Relations) -> None
         _refuse_link(file, folder)
         place.mkdir(parents=True, exist_ok=True)
         links = outgoing.get(concept_id, [])
-        text = "\n".join([content["explanation"], *(["", *links] if links else [])])
-        file.write_text(text + "\n", encoding="utf-8")
+        fields = {name: value for name, value in content.items() if name != "explanation"}
+        fields |= {
+            "concept_id": concept_id,
+            "created_at": moments.iso(content["created_at"]),
+            "relations": [
+                {name: value for name, value in each.items() if name != "source_id"}
+                for each in links
+            ],
+        }
+        lines = [f"- {each['relationship_type']}: [[{names[each['target_id']]}]]" for each in links]
+        text = note_text(fields, content["explanation"], lines)
+        file.write_bytes(text.encode())
 
 
 def _refuse_link(file: Path, folder: Path) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import stratagem
 from stratagem import Stratagem
 from stratagem.errors import ImportRefused, ValidationFailed
+from stratagem.knowledge.spaces import CONCEPTS, RELATIONSHIPS
 from stratagem.knowledge.transfer import GraphExport, GraphImport, export_to, import_from
 from stratagem.operation import Caller
 
@@ -142,7 +145,7 @@ def test_the_graph_of_the_memory_server_becomes_concepts(db: Stratagem, tmp_path
     assert db.knowledge.get_concept(ada.concept_id).concept.explanation == "Wrote\nKnew"
     related = db.knowledge.get_related_concepts(ada.concept_id).results
     assert {(each.relationship_type, each.direction) for each in related} == {
-        ("RELATES_TO", "outgoing"),
+        ("WROTE_PROGRAMS_FOR", "outgoing"),
         ("PREREQUISITE", "incoming"),
     }
     assert take(db, path).unchanged == 2
@@ -260,25 +263,104 @@ def test_what_cannot_be_taken_is_refused_whole(
     assert db.memory.status().head == head
 
 
-def test_a_cycle_in_a_file_is_refused_and_nothing_is_written(db: Stratagem, tmp_path: Path) -> None:
-    concepts = [
-        {"type": "concept", "concept_id": each, "name": each, "explanation": "e"} for each in "abc"
+@pytest.mark.parametrize("form", ["jsonl", "markdown"])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_graphs_come_back_field_by_field(
+    db: Stratagem, other: Stratagem, tmp_path: Path, form: Any, seed: int
+) -> None:
+    dice = random.Random(seed)
+    knowledge = db.knowledge
+    knowledge.declare_relationship_type("works_at", description="From a person to a company.")
+    names = [f"N{dice.randrange(6)}" for _ in range(6)] + ["us", "US", "a/b: c?", "école"]
+    ids = [
+        knowledge.create_concept(
+            name,
+            dice.choice(["One line.", "- prerequisite: [[us]]\n\n  indented \n", "æ\n---\nx"]),
+            area=dice.choice([None, "A", "B/C"]),
+            certainty_score=dice.choice([None, 40, 99.5]),
+            source=dice.choice([None, "a book"]),
+            valid_from=dice.choice([None, "2019"]),
+            valid_to=dice.choice([None, "2021-05"]),
+        ).concept_id
+        for name in names
+    ]
+    db.memory.fork("trial")
+    for number, branch in enumerate(["default", "trial"] * 8):
+        source, target = sorted(dice.sample(range(len(ids)), 2), reverse=branch == "trial")
+        with suppress(ValidationFailed):
+            knowledge.create_relationship(
+                ids[source],
+                ids[target],
+                dice.choice(["prerequisite", "works_at", "includes", "contradicts"]),
+                strength=dice.choice([1.0, 0.25]),
+                notes=dice.choice([None, f"note {number}"]),
+                valid_to=dice.choice([None, "2020"]),
+                branch=branch,
+            )
+    knowledge.confirm_concept(ids[0], source="Ada", note="It held.")
+    knowledge.mark_known([ids[1]], learner="Mia")
+    db.memory.merge("trial")
+
+    give(db, tmp_path / "out", form=form)
+    take(other, tmp_path / "out", form=form)
+    again = take(db, tmp_path / "out", form=form)
+
+    assert contents(other) == contents(db)
+    assert (again.created, again.updated, again.related) == (0, 0, 0)
+    if form == "jsonl":
+        assert other.knowledge.list_known(learner="Mia").total == 1
+        assert again.facts == 0
+
+
+def contents(db: Stratagem) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return every concept and relationship with all of its fields."""
+    foundation = db.runtime.foundation
+    with foundation.store.snapshot() as reader:
+        lineage = foundation.views.view(reader, "default").lineage
+        concepts, relationships = (
+            {
+                key: json.loads(version.payload or b"{}")
+                for key, version in reader.records.page(lineage, space, after="", limit=1_000)[0]
+            }
+            for space in (CONCEPTS, RELATIONSHIPS)
+        )
+    return concepts, relationships
+
+
+def test_relations_of_the_memory_server_keep_their_types_and_names_their_case(
+    db: Stratagem, other: Stratagem, tmp_path: Path
+) -> None:
+    entities = [
+        {"type": "entity", "name": name, "entityType": "thing", "observations": [f"About {name}."]}
+        for name in ("US", "us", "Ada", "Acme")
     ]
     relations = [
-        {
-            "type": "relationship",
-            "source_id": source,
-            "target_id": target,
-            "relationship_type": "prerequisite",
-        }
-        for source, target in ("ab", "bc", "ca")
+        {"type": "relation", "from": source, "to": target, "relationType": label}
+        for source, target, label in (
+            ("Ada", "Acme", "works_at"),
+            ("Ada", "Acme", "founded"),
+            ("US", "us", "differs from"),
+        )
     ]
-    head = db.memory.status().head
+    path = written(tmp_path / "memory.jsonl", *entities, *relations)
 
-    with pytest.raises(ImportRefused, match="cycle: c → a → b → c"):
-        take(db, written(tmp_path / "k.jsonl", *concepts, *relations))
+    done = take(db, path)
+    db.knowledge.update_concept("Ada", certainty_score=70, area="People")
+    given = give(db, tmp_path / "out.jsonl", form="mcp-memory")
+    take(other, tmp_path / "out.jsonl")
 
-    assert db.memory.status().head == head
+    assert given.left_out == {
+        "area": 1,
+        "certainty_score": 1,
+        "notes": 1,
+        "relationship_type": 3,
+    }
+    assert (done.created, done.related, done.declared) == (4, 3, 3)
+    for each in (db, other):
+        related = each.knowledge.get_related_concepts("Ada").results
+        assert {item.relationship_type for item in related} == {"WORKS_AT", "FOUNDED"}
+        assert each.knowledge.get_related_concepts("US").results[0].name == "us"
+    assert take(db, path).unchanged == 4
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b'{"type": "song"}', b""])

@@ -131,6 +131,12 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
         f"of {answer['branch']} to {answer['file']}.",
         soft_wrap=True,
     )
+    if answer["left_out"]:
+        lost = ", ".join(f"{name} ({count:,})" for name, count in answer["left_out"].items())
+        console.print(
+            f"{answer['format']} has no place for: {lost}. The format jsonl keeps everything.",
+            soft_wrap=True,
+        )
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
@@ -145,6 +151,9 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
             ("unchanged", "concepts as they were"),
             ("related", "new relationships"),
             ("known", "relationships known already"),
+            ("facts", "new pieces of evidence and learners' marks"),
+            ("declared", "declared types of relationship"),
+            ("circular", "prerequisites that close a cycle (get-prerequisites shows it)"),
             ("dangling", "links that lead nowhere"),
         )
         if answer[name]
