@@ -300,7 +300,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         if others:
             # All pages before this one are needed to put the lists together.
             whole, ranking = self._find_own(scope, own, 0, skip + k)
-            page = hits.merge_pages(whole, self._find_elsewhere(scope, others, skip + k + 1), skip, k)
+            page = hits.merge_pages(
+                whole, self._find_elsewhere(scope, others, skip + k + 1), skip, k
+            )
         else:
             page, ranking = self._find_own(scope, own, skip, k)
         return SearchResults(
