@@ -1,6 +1,6 @@
 """The gateway beside the least that the same job needs, over HTTP on loopback.
 
-`python -m benchmarks.gateway` prints four figures, each with its promise. Calls that are compared
+`python -m benchmarks.gateway` prints its figures, each with its promise. Calls that are compared
 are made in turns, so that whatever else the machine does meets both alike.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -15,11 +16,13 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Final
 
 import httpx2
+import socketio
 from mcp import Client
 
 import stratagem
@@ -32,7 +35,7 @@ _UPSTREAM: Final = str(
     _ROOT / "tests" / "unit" / "gateway" / "handlers" / "upstream" / "upstream_server.py"
 )
 _ROW: Final = "gateway"
-_UPSTREAM_TIMES: Final = 3.0
+_UPSTREAM_TIMES: Final = 2.0
 _REST_TIMES: Final = 2.0
 _TAIL_TIMES: Final = 10.0
 _BATCH_TIMES: Final = 5.0
@@ -84,18 +87,12 @@ def measure(*, rounds: int = 300) -> list[Figure]:
 
 async def _measure(sides: Sides, rounds: int) -> list[Figure]:
     async with httpx2.AsyncClient(base_url=sides.ours, timeout=60, trust_env=False) as ours:
-        await _register(ours, sides)
         return [
-            await _upstream(sides, rounds),
+            *await _upstream(sides, ours, rounds),
             await _rest(sides, ours, rounds),
             await _crowd(sides),
             await _batch(ours),
         ]
-
-
-async def _register(ours: httpx2.AsyncClient, sides: Sides) -> None:
-    added = await ours.post("/api/mcp/servers", json={"name": "up", "url": f"{sides.upstream}/mcp"})
-    assert added.status_code == 201, added.text
 
 
 async def waits() -> dict[str, float]:
@@ -104,27 +101,38 @@ async def waits() -> dict[str, float]:
     return {"seconds": _WAIT_SECONDS}
 
 
-async def _upstream(sides: Sides, rounds: int) -> Figure:
-    """Call a tool of an MCP server: directly, and through the gateway, both by the same client."""
+async def _upstream(sides: Sides, rest: httpx2.AsyncClient, rounds: int) -> list[Figure]:
+    """Call a tool of an MCP server directly, and through the gateway on each of its surfaces."""
     given = {"a": 1, "b": 2}
+    named = {"toolName": "add", "arguments": given}
+    sockets = socketio.AsyncClient()
+    await sockets.connect(sides.ours, transports=["websocket"])
     async with (
         Client(f"{sides.upstream}/mcp") as direct,
         Client(f"{sides.ours}/mcp") as through,
     ):
-        theirs, ours = await _in_turns(
-            lambda: direct.call_tool("add", given),
-            lambda: through.call_tool("tool_execute", {"toolName": "add", "arguments": given}),
+        theirs, *ours = await _in_turns(
             rounds,
+            lambda: direct.call_tool("add", given),
+            lambda: through.call_tool("tool_execute", named),
+            lambda: _post(rest, "/api/mcp/tools/add/execute", {"arguments": given}),
+            lambda: sockets.call("mcp:tool:execute", named),
         )
-    return _compared("upstream MCP tool through the gateway", ours, theirs, _UPSTREAM_TIMES)
+    await sockets.disconnect()
+    return [
+        _compared(
+            f"upstream MCP tool through the gateway, {surface}", times, theirs, _UPSTREAM_TIMES
+        )
+        for surface, times in zip(("MCP", "REST", "Socket.IO"), ours, strict=True)
+    ]
 
 
 async def _rest(sides: Sides, ours: httpx2.AsyncClient, rounds: int) -> Figure:
     async with httpx2.AsyncClient(base_url=sides.empty, trust_env=False) as theirs:
         plain, mine = await _in_turns(
+            rounds,
             lambda: _post(theirs, "/empty", _CALCULATION),
             lambda: _calculated(ours),
-            rounds,
         )
     return _compared("built-in tool over REST, beside an empty route", mine, plain, _REST_TIMES)
 
@@ -190,12 +198,10 @@ def _compared(case: str, ours: list[float], plain: list[float], times: float) ->
     )
 
 
-async def _in_turns(
-    first: Callable[[], Awaitable[Any]], second: Callable[[], Awaitable[Any]], rounds: int
-) -> tuple[list[float], list[float]]:
-    times: tuple[list[float], list[float]] = ([], [])
+async def _in_turns(rounds: int, *calls: Callable[[], Awaitable[Any]]) -> list[list[float]]:
+    times: list[list[float]] = [[] for _call in calls]
     for turn in range(_WARM_UP + rounds):
-        for taken, call in zip(times, (first, second), strict=True):
+        for taken, call in zip(times, calls, strict=True):
             took = await _timed(call)
             if turn >= _WARM_UP:
                 taken.append(took)
@@ -222,29 +228,33 @@ def _running(folder: Path) -> Iterator[Sides]:
     ports = [_free_port() for _side in range(3)]
     upstream, empty, ours = ports
     path = str(folder / "bench.db")
-    with stratagem.open(path, embedder="none") as db:
-        # Code on the server is nothing that anybody may register over HTTP.
-        db.call("tool_register", _WAITS)
     serve = [sys.executable, "-m", "stratagem", "--db", path, "serve"]
     options = ["--port", str(ours), "--allow-host", f"127.0.0.1:{upstream}"]
-    commands = (
-        [sys.executable, _UPSTREAM, "--http", str(upstream)],
-        [sys.executable, "-c", _EMPTY, str(empty)],
-        [*serve, *options, "--toolsets", "gateway"],
-    )
-    processes = [
-        subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for command in commands
-    ]
-    try:
-        for port in ports:
+    with contextlib.ExitStack() as started:
+
+        def start(command: list[str], port: int) -> None:
+            process = subprocess.Popen(
+                command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            started.callback(process.wait, timeout=20)
+            started.callback(process.terminate)
             _wait_for(port)
+
+        start([sys.executable, _UPSTREAM, "--http", str(upstream)], upstream)
+        # Code on the server, and servers behind it, are nothing that anybody may add over HTTP.
+        with stratagem.open(path, embedder="none") as db:
+            db.call("tool_register", _WAITS)
+        added = {"name": "up", "url": f"http://127.0.0.1:{upstream}/mcp"}
+        subprocess.run(
+            [sys.executable, "-m", "stratagem", "--db", path, "call", "server_add", dumps(added)],
+            env={**os.environ, "STRATAGEM_ALLOW_HOSTS": f"127.0.0.1:{upstream}"},
+            cwd=_ROOT,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        start([sys.executable, "-c", _EMPTY, str(empty)], empty)
+        start([*serve, *options, "--toolsets", "gateway"], ours)
         yield Sides(*(f"http://127.0.0.1:{port}" for port in (ours, upstream, empty)))
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(timeout=20)
 
 
 def _free_port() -> int:

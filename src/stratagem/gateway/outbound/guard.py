@@ -33,6 +33,7 @@ from stratagem.gateway.outbound.allowed_hosts import (
     host_fault,
     normalize_host,
 )
+from stratagem.gateway.outbound.joined_writes import JoinedWrites
 
 __all__ = ["Guard", "GuardedBackend", "Resolver", "check_url", "port_of", "system_resolver"]
 
@@ -197,8 +198,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         failure: Exception = httpcore2.ConnectError("no address")
         for address in addresses:
             try:
-                return await self._network.connect_tcp(
-                    address, port, timeout=timeout, socket_options=socket_options
+                return JoinedWrites(
+                    await self._network.connect_tcp(
+                        address, port, timeout=timeout, socket_options=socket_options
+                    )
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error

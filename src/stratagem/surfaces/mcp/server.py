@@ -151,20 +151,27 @@ class _Handlers:
         large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
         arguments = large or params.arguments or {}
         if (tool_set := tool_set_of(context)) is not None:
-            async with forward_progress(context):
-                narrowed = narrow(caller, tool_set)
-                return await self._registered.call(params.name, arguments, narrowed)
+            narrowed = narrow(caller, tool_set)
+            return await self._run_waiting(
+                context,
+                params,
+                caller,
+                lambda: self._registered.call(params.name, arguments, narrowed),
+            )
         exposed = bool(self._settings.expose) and await self._in_thread(
             lambda: self._registered.exposes(params.name, caller)
         )
-        if exposed and not await self._in_thread(lambda: self._tools.has(params.name)):
+        if not self._tools.is_loaded:
+            # Reading the table of operations takes a while, once.
+            await self._in_thread(self._tools.load)
+        if exposed and not self._tools.has(params.name):
             return await self._run_waiting(
                 context,
                 params,
                 caller,
                 lambda: self._registered.call(params.name, arguments, caller),
             )
-        if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
+        if self._may_wait and self._tools.waits(params.name):
             return await self._run_waiting(
                 context,
                 params,

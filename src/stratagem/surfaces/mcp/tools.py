@@ -64,6 +64,15 @@ class Tools:
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return _result_of_failure(mask_fault(name, error))
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the operations are known, so that asking for one takes no time."""
+        return "_operations" in self.__dict__
+
+    def load(self) -> None:
+        """Read the table of operations."""
+        _ = self._operations
+
     def has(self, name: str) -> bool:
         """Whether a tool is an operation of the chosen toolsets."""
         return self._plain.has(name)
