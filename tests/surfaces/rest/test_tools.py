@@ -291,6 +291,8 @@ def test_what_does_not_exist_is_said_in_the_envelope(rest: Served) -> None:
     assert set(wrong.headers["allow"].split(", ")) >= {"GET", "POST"}
     assert wrong.json()["success"] is False
     assert set(wrong.json()["error"]) == {"code", "message", "details", "hint"}
+    for name in ("code", "message", "hint"):
+        assert wrong.json()[name] == wrong.json()["error"][name]
 
 
 def test_a_wrong_path_is_not_found_and_near_routes_are_named(rest: Served) -> None:

@@ -158,12 +158,13 @@ def _error() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "success": {"const": False},
+            "code": {"type": "string"},
             "error": {"type": "string"},
             "message": {"type": "string"},
             "details": {"type": "object"},
             "hint": {"type": "string"},
         },
-        "required": ["success", "error", "message", "details", "hint"],
+        "required": ["success", "code", "error", "message", "details", "hint"],
     }
 
 
@@ -180,8 +181,14 @@ def _gateway_error() -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"success": {"const": False}, "error": inner},
-        "required": ["success", "error"],
+        "properties": {
+            "success": {"const": False},
+            "error": inner,
+            "code": {"type": "string"},
+            "message": {"type": "string"},
+            "hint": {"type": "string"},
+        },
+        "required": ["success", "error", "code", "message", "hint"],
     }
 
 

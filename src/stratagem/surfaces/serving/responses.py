@@ -29,7 +29,7 @@ def error_response(error: Exception, *, enveloped: bool, status: int | None = No
         # Internals are for the log, not for clients.
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
-    body = {"success": False, "error": error.gateway_body()} if enveloped else error.envelope()
+    body = _error_body(error, enveloped=enveloped)
     response = _json(escape_surrogates(body), status or TABLE[error.code].http_status)
     wait = error.details.get("retry_after")
     if isinstance(wait, int | float):
@@ -40,6 +40,15 @@ def error_response(error: Exception, *, enveloped: bool, status: int | None = No
         words = f'Bearer realm="stratagem", error="insufficient_scope", scope="{scope}"'
         response.headers["www-authenticate"] = words
     return response
+
+
+def _error_body(error: StratagemError, *, enveloped: bool) -> dict[str, Any]:
+    """Return an error in the form of its route; either has code, message and hint at its top."""
+    if not enveloped:
+        return {"code": error.code, **error.envelope()}
+    inner = error.gateway_body()
+    top = {"code": inner["code"], "message": inner["message"], "hint": inner["hint"]}
+    return {"success": False, "error": inner, **top}
 
 
 def _json(body: Any, status: int) -> Response:

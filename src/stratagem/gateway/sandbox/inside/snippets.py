@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import importlib.util
 import json
 import os
 import re
 import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -73,7 +75,21 @@ def prepare(mode: str) -> Any:
     """Load the interpreter, while files can still be read."""
     if mode == "quickjs":
         return importlib.import_module("_quickjs")
-    return importlib.import_module("pydantic_monty")
+    return _load_monty()
+
+
+def _load_monty() -> Any:
+    """Load the interpreter's own module, without the rest of its package.
+
+    The package imports asyncio and more for embedders; that takes longer than most snippets do.
+    """
+    spec = importlib.util.find_spec("pydantic_monty")
+    assert spec is not None, "looked for before anything is run"
+    package = types.ModuleType(spec.name)
+    package.__path__ = list(spec.submodule_search_locations or ())
+    package.__spec__ = spec
+    sys.modules[spec.name] = package
+    return importlib.import_module("pydantic_monty._monty")
 
 
 def run(engine: Any, mode: str, work: dict[str, Any], answer: Answer) -> None:
