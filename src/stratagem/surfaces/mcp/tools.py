@@ -31,6 +31,7 @@ class Tools:
     def __init__(self, settings: ServerSettings, database: Database) -> None:
         self._plain = OperationTools(settings, database)
         self._database = database
+        self.is_loaded = False
 
     def listing_for(self, caller: Caller) -> list[Tool]:
         """Return what a client is shown: the tools that its token lets it call."""
@@ -64,14 +65,10 @@ class Tools:
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return _result_of_failure(mask_fault(name, error))
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the operations are known, so that asking for one takes no time."""
-        return "_operations" in self.__dict__
-
     def load(self) -> None:
-        """Read the table of operations."""
-        _ = self._operations
+        """Read the table of operations, so that asking for one takes no time."""
+        self._plain.has("")
+        self.is_loaded = True
 
     def has(self, name: str) -> bool:
         """Whether a tool is an operation of the chosen toolsets."""
