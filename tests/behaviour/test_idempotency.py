@@ -121,3 +121,12 @@ def test_an_id_that_cannot_be_one_is_refused(call: Call, request_id: Any) -> Non
     refused = call.refusal("strata_store", key="k", value=1, request_id=request_id)
 
     assert (refused["error"], refused["details"]["field"]) == ("validation_error", "request_id")
+
+
+@proves("request:values", "input:values")
+def test_a_time_of_many_digits_is_refused_with_an_id_too(call: Call) -> None:
+    refused = call.refusal(
+        "strata_branch", action="fork", name="far", as_of=-(10**30), request_id="r1"
+    )
+
+    assert (refused["error"], refused["details"]["field"]) == ("validation_error", "as_of")

@@ -466,7 +466,6 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_path,
         fit=budgets.fit_path,
         toolset=_MORE,
-        example={"target": "Transformers", "known": ["Linear algebra"]},
     ),
     _row(
         "create_concepts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -116,9 +117,16 @@ class Foundation:
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
         if transaction is not None:
             request_id = f"{transaction.id}/{request_id}"
-        print_of = orjson.dumps([operation, arguments or {}], option=orjson.OPT_SORT_KEYS)
-        fingerprint = hashlib.sha256(print_of).digest()
+        fingerprint = hashlib.sha256(_encode_request([operation, arguments or {}])).digest()
         return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint))
+
+
+def _encode_request(request: list[Any]) -> bytes:
+    try:
+        return orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # An integer of more than 64 bits, which is refused where it is looked at.
+        return json.dumps(request, sort_keys=True).encode()
 
 
 class BoundSystem:

@@ -106,9 +106,10 @@ class ClientTools:
         return {"name": name, "tools": registered, "status": "active"}
 
     async def report_progress(
-        self, client: str, data: Mapping[str, Any], _caller: Caller
+        self, client: str, data: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
         """Pass on how far a client is with a call that it runs; `known`: whether it does."""
+        caller.require("gateway", "write", "reporting progress of a hosted tool")
         percentage, message = data.get("percentage"), data.get("message")
         is_number = isinstance(percentage, int | float) and not isinstance(percentage, bool)
         if percentage is not None and not (is_number and 0 <= percentage <= _WHOLE):
