@@ -212,7 +212,7 @@ class Caller:
         """Return the same caller for words that are not its own: a model's, or a stored tool's.
 
         What it may do stays; that a person stands behind it does not. Who is nobody on the network
-        stays so: even the sandbox is closed to it.
+        stays so: it registers no code, not even for the sandbox.
         """
         if self.authority == "network":
             return self

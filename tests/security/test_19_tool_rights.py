@@ -242,6 +242,37 @@ def test_a_tool_says_who_may_call_it(runtime: Runtime) -> None:
     refused(runtime, "tool_update", {"toolId": "few", "rights": {}}, BOB)
 
 
+def test_rights_are_changed_and_dropped_by_a_person_only(runtime: Runtime) -> None:
+    agent = Caller("mcp", authority="agent")
+    tool = pipeline_tool("meta", "calculator", SUM)
+    runtime.call("tool_register", tool, agent)
+    runtime.call("strata_branch", {"action": "fork", "name": "earlier"}, agent)
+    runtime.call("tool_update", {"toolId": "meta", "rights": {"approval": True}}, ROOT)
+    runtime.call("tool_update", {"toolId": "meta", "tags": ["x"], "branch": "earlier"}, agent)
+    call = {"toolName": "meta", "arguments": {}}
+    lift = {"toolId": "meta", "rights": {"approval": False}}
+    runtime.call("strata_branch", {"action": "fork", "name": "later"}, agent)
+    runtime.call("tool_update", {**lift, "branch": "later"}, ROOT)
+    merge = {"action": "merge", "source": "later"}
+
+    lifted = refused(runtime, "tool_update", lift, agent)
+    nested = refused(runtime, "tool_execute", {"toolName": "tool_update", "arguments": lift}, agent)
+    removed = refused(runtime, "tool_remove", {"toolId": "meta"}, agent)
+    merged = refused(runtime, "strata_branch", merge, agent)
+    runs = [
+        refused(runtime, "tool_execute", {**call, **where}, agent)
+        for where in ({}, {"branch": "earlier"}, {"branch": "later"})
+    ]
+
+    assert [each.code for each in (lifted, nested, removed, merged)] == ["permission_denied"] * 4
+    assert "tool_update" in lifted.details["command"]
+    assert merged.details["command"] == "stratagem branch merge later --branch default"
+    assert [each.details["reason"] for each in runs] == ["approval_needed"] * 3
+    runtime.call("tool_update", {"toolId": "meta", "description": "Other."}, agent)
+    assert runtime.call("strata_branch", merge, replace(ROOT, branch="default"))["merged"]
+    assert execute(runtime, "meta", {}, agent)["result"]
+
+
 def test_an_agent_widens_no_set(runtime: Runtime) -> None:
     agent = Caller("mcp", authority="agent")
 

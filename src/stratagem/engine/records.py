@@ -110,7 +110,8 @@ class RecordKind:
     results that name it by its `named_by` field go too.
 
     `owned_by`: the payload field that says whose a record is; a merge puts no record of somebody
-    else's in the place of another.
+    else's in the place of another. Of the field `guarded` a merge changes nothing that was said
+    before, unless a person merges.
 
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
@@ -130,6 +131,7 @@ class RecordKind:
     quoting: tuple[str, ...] = ()
     named_by: str | None = None
     owned_by: str | None = None
+    guarded: str | None = None
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
 
 

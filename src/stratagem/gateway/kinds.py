@@ -137,6 +137,7 @@ KINDS: Final = (
         set_fields=frozenset({"tags", "capabilities"}),
         grouped=True,
         owned_by="owner",
+        guarded="rights",
     ),
     RecordKind(
         names.RESOURCE,

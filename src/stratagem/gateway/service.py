@@ -119,6 +119,7 @@ class Gateway:
 
         def work(transaction: Transaction) -> ToolUpdate:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
+            before = self._registry.find(transaction, view, given.tool_id)
             tool, changed, warnings = self._registry.update(
                 transaction,
                 view,
@@ -128,6 +129,9 @@ class Gateway:
             )
             self._may_replace(tool)
             self._may_change(tool, changed)
+            if "rights" in changed:
+                command = call_command("tool_update", given.to_arguments())
+                self._may_drop_rights(before, "tool_update", command)
             return {
                 "toolId": tool.id,
                 "name": tool.name,
@@ -156,6 +160,8 @@ class Gateway:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             tool = self._registry.remove(transaction, view, given.tool_id)
             self._may_replace(tool)
+            # Registered anew it would have none.
+            self._may_drop_rights(tool, "tool_remove", ["tools", "rm", tool.name])
             return {"toolId": tool.id, "name": tool.name, "removed": True}
 
         answer = self._write(work, given.request_id, "tool_remove", {"id": given.tool_id})
@@ -633,6 +639,12 @@ class Gateway:
                 "Only an administrator may change the permissions of a tool.",
                 required="gateway:admin",
             )
+
+    def _may_drop_rights(self, tool: Tool, operation: str, command: Sequence[str]) -> None:
+        """Refuse that a model lifts what somebody has said about the callers of a tool."""
+        if tool.content.get("rights"):
+            reason = f"changes who may call {tool.name}, or how much"
+            self._caller.require_person("gateway", operation, reason, command)
 
     def _tell(self, what: str, name: str, branch: str | None) -> None:
         if self._caller.transaction is not None:

@@ -270,6 +270,7 @@ class BranchOperations(BoundSystem):
             into, other, found = plan(transaction)
             report = self._merge_report(transaction, into, other, found)
             self._check_owners(transaction, other, found)
+            self._check_guarded(transaction, other, into, found)
             version = branch_merge.carry_out(transaction, into, other, found)
             return {**report, "version": version}
 
@@ -314,6 +315,23 @@ class BranchOperations(BoundSystem):
                     field="source",
                     required="gateway:admin",
                     hint="Remove yours from the source, or ask an administrator to merge.",
+                )
+
+    def _check_guarded(
+        self, reader: Reader, other: Branch, into: Branch, found: branch_merge.MergePlan
+    ) -> None:
+        """Refuse that a merge lifts what takes a person's word, such as the rights of a tool."""
+        for each in found.changes:
+            field = reader.kinds.record(each.space.kind).guarded
+            if field is None or not isinstance(each.before, Mapping) or not each.before.get(field):
+                continue
+            after = each.after.get(field) if isinstance(each.after, Mapping) else None
+            if after != each.before[field]:
+                self._caller.require_person(
+                    each.space.namespace,
+                    "This merge",
+                    f"changes the {field} of the {each.space.kind} {each.key!r}",
+                    ["branch", "merge", other.name, "--branch", into.name],
                 )
 
     def _merge_report(

@@ -8,11 +8,15 @@ that nothing gets round either.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
+from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import PermissionDenied
+from stratagem.gateway import names
 from stratagem.gateway.calls.approvals import CallApprovals
 from stratagem.gateway.calls.budgets import Budget, charge
 from stratagem.gateway.calls.call import Call
@@ -54,21 +58,23 @@ class ToolRights:
         Raises:
             PermissionDenied: The caller may not call the tool.
         """
-        caller, rights = call.caller, tool.content.get("rights")
+        caller = call.caller
         if tool.requirements:
             await self._check_requirements(tool, call)
+        rights = await self._rights_of(tool, call)
         if caller.tool_sets is None and caller.budget is None and not rights:
             return _FREE
-        _check_callers(tool, rights or {}, caller)
+        for each in rights:
+            _check_callers(tool, each, caller)
         chosen = None
         if caller.tool_sets is not None:
             sets = await self.foundation.read_async(lambda: self._sets_of(caller))
             chosen = _choose(sets, tool, caller)
         return Admission(
             read_only=chosen is not None and chosen.read_only,
-            approval=bool((rights or {}).get("approval"))
+            approval=any(each.get("approval") for each in rights)
             or (chosen is not None and chosen.asks(tool.name)),
-            budgets=_budgets(tool, rights or {}, caller, chosen),
+            budgets=_budgets(tool, rights, caller, chosen),
         )
 
     async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
@@ -90,6 +96,26 @@ class ToolRights:
         if admission.budgets:
             cost = _cost_of(tool)
             await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
+
+    async def _rights_of(self, tool: Tool, call: Call) -> list[Mapping[str, Any]]:
+        """Return what a tool says about its callers: on the default branch, and on the call's.
+
+        A branch forked from before somebody said it does not get round it.
+        """
+        own: Mapping[str, Any] = tool.content.get("rights") or {}
+        first = own
+        if call.branch != DEFAULT_BRANCH and not tool.is_own:
+            first = await self.foundation.read_async(lambda: self._default_rights(tool)) or own
+        return [each for each in ((own,) if first == own else (first, own)) if each]
+
+    def _default_rights(self, tool: Tool) -> Mapping[str, Any] | None:
+        reader = self.foundation.store.reader()
+        view = self.foundation.views.view(reader, DEFAULT_BRANCH)
+        version = reader.records.current(view.lineage, names.TOOLS, tool.name)
+        if version is None or version.payload is None:
+            return None
+        content = orjson.loads(version.payload)
+        return content.get("rights") if content["id"] == tool.id else None
 
     async def _check_requirements(self, tool: Tool, call: Call) -> None:
         check_callers_rights(tool, call.caller)
@@ -146,9 +172,11 @@ def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
 
 
 def _budgets(
-    tool: Tool, rights: Mapping[str, Any], caller: Caller, chosen: ToolSet | None
+    tool: Tool, rights: Sequence[Mapping[str, Any]], caller: Caller, chosen: ToolSet | None
 ) -> tuple[Budget, ...]:
-    of_tool: BudgetDocument | None = rights.get("budget")
+    of_tool: BudgetDocument | None = next(
+        (each["budget"] for each in rights if each.get("budget")), None
+    )
     of_token: Any = caller.budget
     of_set = chosen.budget if chosen is not None else None
     found = [
