@@ -105,17 +105,18 @@ class ToolRights:
         own: Mapping[str, Any] = tool.content.get("rights") or {}
         first = own
         if call.branch != DEFAULT_BRANCH and not tool.is_own:
-            first = await self.foundation.read_async(lambda: self._default_rights(tool)) or own
+            found = await self.foundation.read_async(lambda: self._default_rights(tool))
+            first = found or own
         return [each for each in ((own,) if first == own else (first, own)) if each]
 
-    def _default_rights(self, tool: Tool) -> Mapping[str, Any] | None:
+    def _default_rights(self, tool: Tool) -> Mapping[str, Any]:
         reader = self.foundation.store.reader()
         view = self.foundation.views.view(reader, DEFAULT_BRANCH)
         version = reader.records.current(view.lineage, names.TOOLS, tool.name)
         if version is None or version.payload is None:
-            return None
-        content = orjson.loads(version.payload)
-        return content.get("rights") if content["id"] == tool.id else None
+            return {}
+        content: Mapping[str, Any] = orjson.loads(version.payload)
+        return (content.get("rights") or {}) if content["id"] == tool.id else {}
 
     async def _check_requirements(self, tool: Tool, call: Call) -> None:
         check_callers_rights(tool, call.caller)
