@@ -132,6 +132,35 @@ def test_a_limited_token_reaches_no_other_tool_whichever_way_it_goes(runtime: Ru
     assert outcome["error"]["code"] == "permission_denied"
 
 
+def test_no_other_name_of_a_tool_gets_round_a_set(runtime: Runtime) -> None:
+    def named(name: str, builtin: str) -> dict[str, Any]:
+        handler = {"type": "builtin", "name": builtin}
+        return {**pipeline_tool(name, builtin, {}), "handler": handler}
+
+    given = {"allow": ["*"], "deny": ["date_time"], "approve": ["calculator"]}
+    runtime.call("toolset_define", {"name": "most", **given}, ROOT)
+    most = replace(BOB, actor="token:most", tool_sets=frozenset({"most"}))
+    runtime.call("tool_register", named("calc_code", "code_executor"), ANN)
+    runtime.call("tool_register", named("clock", "date_time"), ANN)
+    runtime.call("tool_register", named("adder", "calculator"), ANN)
+    document = {"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {}}
+
+    def call(tool: str, caller: Caller, **arguments: Any) -> StratagemError:
+        return refused(runtime, "tool_execute", {"toolName": tool, "arguments": arguments}, caller)
+
+    registered = refused(runtime, "tool_register", named("calc_x", "code_executor"), LIMITED)
+    updated = refused(runtime, "tool_update", {"toolId": "adder", "tags": ["x"]}, most)
+    added = refused(runtime, "openapi_add", {"document": document}, most)
+    listed = runtime.call("tools_list", {"limit": 500}, LIMITED)["tools"]
+
+    assert {each.details["reason"] for each in (registered, updated, added)} == {"toolset"}
+    assert "not limited" in registered.hint
+    assert call("calc_code", LIMITED, code="1", language="python").details["reason"] == "toolset"
+    assert call("clock", most, operation="now").details["reason"] == "toolset"
+    assert call("adder", most, **SUM).details["reason"] == "approval_needed"
+    assert "calc_code" not in {each["name"] for each in listed}
+
+
 def test_a_set_that_is_gone_allows_nothing(runtime: Runtime) -> None:
     nowhere = replace(BOB, tool_sets=frozenset({"nowhere"}))
 

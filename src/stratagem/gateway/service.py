@@ -55,7 +55,7 @@ from stratagem.gateway.registry.answers import (
     ToolUpdate,
     WithdrawnGrants,
 )
-from stratagem.gateway.registry.tool_sets import read_tool_sets
+from stratagem.gateway.registry.tool_sets import read_tool_sets, refuse_limited
 from stratagem.gateway.registry.tools import Tool, details_of, summary_of
 from stratagem.operation import Caller
 from stratagem.parameters import Input
@@ -89,6 +89,7 @@ class Gateway:
 
     def register(self, given: inputs.RegisterInput) -> ToolRegistration:
         """Add a tool."""
+        refuse_limited(self._caller, "registering a tool")
         self._may_handle(given.handler)
         definition = _definition(given)
         new_id = self._parts.new_id("tool")
@@ -112,6 +113,7 @@ class Gateway:
 
     def update(self, given: inputs.UpdateInput) -> ToolUpdate:
         """Change a tool."""
+        refuse_limited(self._caller, "changing a tool")
         if given.handler is not None:
             self._may_handle(given.handler)
         changes = _definition(given)
@@ -177,9 +179,7 @@ class Gateway:
             sets = read_tool_sets(self._foundation, reader, own) if own is not None else None
             if sets is not None:
                 # Nobody is shown what they may not call.
-                every = [
-                    tool for tool in every if any(each.has(tool.name) for each in sets.values())
-                ]
+                every = [tool for tool in every if any(each.has(tool) for each in sets.values())]
             fitting = [tool for tool in every if _matches(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])

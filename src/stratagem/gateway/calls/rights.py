@@ -73,7 +73,7 @@ class ToolRights:
         return Admission(
             read_only=chosen is not None and chosen.read_only,
             approval=any(each.get("approval") for each in rights)
-            or (chosen is not None and chosen.asks(tool.name)),
+            or (chosen is not None and chosen.asks(tool)),
             budgets=_budgets(tool, rights, caller, chosen),
         )
 
@@ -157,7 +157,7 @@ def _check_callers(tool: Tool, rights: Mapping[str, Any], caller: Caller) -> Non
 
 def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
     """Return the set by which a caller may call a tool: the one that asks for least."""
-    having = [each for each in sets.values() if each.has(tool.name)]
+    having = [each for each in sets.values() if each.has(tool)]
     fitting = [each for each in having if not each.read_only or is_read_only(tool)]
     if not fitting:
         named = ", ".join(sorted(caller.tool_sets or ()))
@@ -169,7 +169,7 @@ def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
             toolsets=sorted(caller.tool_sets or ()),
             hint="tools_list shows what you may call; an administrator can add to the set.",
         )
-    return min(fitting, key=lambda each: (each.asks(tool.name), each.read_only, each.name))
+    return min(fitting, key=lambda each: (each.asks(tool), each.read_only, each.name))
 
 
 def _budgets(

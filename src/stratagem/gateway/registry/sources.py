@@ -40,6 +40,7 @@ from stratagem.gateway.registry.pending_definitions import (
 )
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.gateway.registry.tool_sets import refuse_limited
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.operation import Caller
@@ -129,6 +130,7 @@ class Sources:
 
     async def add_openapi(self, given: inputs.OpenApiInput) -> OpenApiTools:
         """Register each operation of an OpenAPI document."""
+        refuse_limited(self._caller, "registering tools")
         from stratagem.gateway.openapi import list_tools, load_document
 
         source: Any = given.document if given.document is not None else given.url

@@ -14,13 +14,15 @@ from typing import Any, Final
 
 import orjson
 
+from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
 from stratagem.gateway.registry.answers import BudgetDocument, ToolSetDocument
 from stratagem.gateway.registry.tools import Tool
+from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
-__all__ = ["ToolSet", "is_read_only", "read_tool_sets"]
+__all__ = ["ToolSet", "is_read_only", "read_tool_sets", "refuse_limited"]
 
 # Built-in tools that reach further than their arguments.
 _REACHING: Final = frozenset({"api_caller", "code_executor"})
@@ -34,13 +36,18 @@ class ToolSet:
     name: str
     document: ToolSetDocument
 
-    def has(self, tool: str) -> bool:
-        """Whether a tool is in the set."""
-        return _matches(tool, self.document["allow"]) and not _matches(tool, self.document["deny"])
+    def has(self, tool: Tool) -> bool:
+        """Whether a tool is in the set: under another name, a built-in one only if it is itself."""
+        allowed = [tool.name]
+        if tool.handler.get("type") == "builtin":
+            allowed.append(str(tool.handler.get("name")))
+        return all(_matches(each, self.document["allow"]) for each in allowed) and not any(
+            _matches(each, self.document["deny"]) for each in _names_of(tool)
+        )
 
-    def asks(self, tool: str) -> bool:
+    def asks(self, tool: Tool) -> bool:
         """Whether a person approves each call of a tool."""
-        return _matches(tool, self.document["approve"])
+        return any(_matches(each, self.document["approve"]) for each in _names_of(tool))
 
     @property
     def read_only(self) -> bool:
@@ -71,6 +78,22 @@ def is_read_only(tool: Tool) -> bool:
     return annotations.get("readOnlyHint") is True
 
 
+def refuse_limited(caller: Caller, what: str) -> None:
+    """Refuse that a caller who may call some tools only makes further ones.
+
+    Raises:
+        PermissionDenied: The caller is limited to sets of tools.
+    """
+    if caller.tool_sets is not None:
+        raise PermissionDenied(
+            f"Your token is limited to sets of tools, so it does not allow {what}.",
+            reason="toolset",
+            toolsets=sorted(caller.tool_sets),
+            hint="Have it done with a token that is not limited to sets of tools; an "
+            "administrator can then add the tool to your set.",
+        )
+
+
 def read_tool_sets(
     foundation: Foundation, reader: Reader, wanted: Collection[str] | None = None
 ) -> dict[str, ToolSet]:
@@ -88,6 +111,16 @@ def read_tool_sets(
         for name, version in versions
         if version is not None and version.payload is not None
     }
+
+
+def _names_of(tool: Tool) -> tuple[str, ...]:
+    """Return the names that a tool is known by: its own, and that of what its handler runs."""
+    handler = tool.handler
+    if handler.get("type") == "builtin":
+        return tool.name, str(handler.get("name"))
+    if handler.get("type") == "mcp":
+        return tool.name, f"{handler.get('server')}.{handler.get('tool')}"
+    return (tool.name,)
 
 
 def _matches(tool: str, patterns: Collection[str]) -> bool:
