@@ -34,6 +34,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for name, era in (("old", "legacy"), ("new", "modern")):
             command = {"command": sys.executable, "args": [script, era]}
             db.call("server_add", {"name": name, **command})
+        for prefix in UPSTREAMS:
+            kept = {"toolId": f"{prefix}ask", "configuration": {"cache": True}}
+            db.call("tool_update", kept)
     with http_server(path, toolsets=("gateway",), expose=("*",)) as address:
         yield f"{address}/mcp"
 
@@ -94,6 +97,25 @@ async def test_a_refusal_reaches_the_server(gateway: str, mode: Mode) -> None:
         answers = [said(await client.call_tool(f"{each}ask", {})) for each in UPSTREAMS]
 
     assert [answer["action"] for answer in answers] == ["decline", "decline"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_no_answer_of_a_client_is_kept_for_another(gateway: str, mode: Mode) -> None:
+    async def answer_bergen(_context: Any, _params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"city": "Bergen"})
+
+    options: list[dict[str, Any]] = [
+        {"mode": mode, "client_info": CLIENT, "elicitation_callback": each}
+        for each in (answer_oslo, answer_bergen)
+    ]
+    async with Client(gateway, **options[0]) as alice, Client(gateway, **options[1]) as bob:
+        for prefix in UPSTREAMS:
+            answers = [
+                said(await client.call_tool(f"{prefix}ask", {}))["content"]["city"]
+                for client in (alice, bob)
+            ]
+
+            assert answers == ["Oslo", "Bergen"]
 
 
 async def test_while_two_clients_call_neither_is_asked(gateway: str) -> None:

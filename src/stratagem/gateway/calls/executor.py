@@ -54,7 +54,7 @@ from stratagem.gateway.calls.work import (
 )
 from stratagem.gateway.correction import Ready, name_slips, ready, remarks
 from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
-from stratagem.gateway.definitions.questions import deadline
+from stratagem.gateway.definitions.questions import current_asker, deadline
 from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
@@ -67,8 +67,8 @@ logger = logging.getLogger(__name__)
 
 _DEPTH_MAX: Final = 8
 _BACKOFF_SECONDS: Final = 0.1
-# Handlers whose answers depend on nothing about the caller.
-_SAME_FOR_ALL: Final = frozenset({"builtin", "code", "mcp", "openapi", "webhook"})
+# Handlers whose answers depend on nothing about the caller. An MCP server may ask the caller.
+_SAME_FOR_ALL: Final = frozenset({"builtin", "code", "openapi", "webhook"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,7 @@ class _CallState:
     arguments: Any = None
     attempts: int = 0
     cached: bool = False
+    asked: bool = False
     decision: CorrectionDecision | None = None
     error: StratagemError | None = None
     span: Any = None
@@ -253,7 +254,7 @@ class Executor:
             self._note_failure(circuit, error)
             raise
         parts.breakers.succeed(circuit)
-        if key is not None:
+        if key is not None and not state.asked:
             kept = {"result": result, "mcp": state.mcp}
             parts.cache.put(key, tool.name, kept, tool.configuration.cache_seconds)
         return result, data
@@ -329,7 +330,7 @@ class Executor:
         # the caller may do is too, wherever the tool may run operations on the caller's behalf or
         # ask who is calling. Only of these kinds is it known that they do not.
         kind = tool.handler.get("type")
-        own = None if kind in _SAME_FOR_ALL else call.caller.reach()
+        own = None if kind in _SAME_FOR_ALL else [call.caller.reach(), _askable()]
         narrowed = call.permissions
         return caching.key_of(
             [tool.name, tool.revision, state.arguments, view.branch.name, own, narrowed, forgotten]
@@ -343,13 +344,15 @@ class Executor:
         retries = tool.configuration.retries if call.retries is None else call.retries
         try:
             async with (
-                deadline(seconds),
+                deadline(seconds) as own,
                 parts.lanes.turn(tool.name, tool.configuration.concurrency, call.priority),
             ):
                 while True:
                     state.attempts += 1
                     try:
-                        return await self._attempt(state, tool, until - parts.monotonic())
+                        result = await self._attempt(state, tool, until - parts.monotonic())
+                        state.asked = own.asked
+                        return result
                     except ExecutionFailed as error:
                         last = state.attempts > min(retries, limits.RETRIES_MAX)
                         if last or not (error.safe or tool.configuration.idempotent):
@@ -523,6 +526,12 @@ class Executor:
         if tool is not None and (warnings := _warnings(tool, state.arguments)):
             metadata["warnings"] = warnings
         return metadata
+
+
+def _askable() -> list[str]:
+    """Return what can be asked of whoever calls: servers see it, and answer accordingly."""
+    asker = current_asker()
+    return [] if asker is None else sorted(asker.capabilities)
 
 
 def _slips(tool: Tool, arguments: Mapping[str, Any]) -> list[Violation]:

@@ -11,22 +11,34 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stratagem import limits
 
 __all__ = [
     "Asker",
+    "Deadline",
     "Deadlines",
     "QuestionRefused",
     "answer_questions_with",
     "current_asker",
     "current_deadlines",
     "deadline",
+    "note_question",
     "wait_for_person",
 ]
 
-Deadlines = tuple[asyncio.Timeout, ...]
+
+@dataclass(slots=True, eq=False)
+class Deadline:
+    """The time that a call has, and whether anything was asked of its caller meanwhile."""
+
+    scope: asyncio.Timeout
+    asked: bool = False
+
+
+Deadlines = tuple[Deadline, ...]
 
 
 class QuestionRefused(Exception):
@@ -81,12 +93,13 @@ def current_asker() -> Asker | None:
 
 
 @asynccontextmanager
-async def deadline(seconds: float) -> AsyncIterator[None]:
+async def deadline(seconds: float) -> AsyncIterator[Deadline]:
     """End what is within by `TimeoutError` after so many seconds, a person's time not counted."""
     async with asyncio.timeout(seconds) as scope:
-        before = _DEADLINES.set((*_DEADLINES.get(), scope))
+        own = Deadline(scope)
+        before = _DEADLINES.set((*_DEADLINES.get(), own))
         try:
-            yield
+            yield own
         finally:
             _DEADLINES.reset(before)
 
@@ -96,18 +109,27 @@ def current_deadlines() -> Deadlines:
     return _DEADLINES.get()
 
 
+def note_question(deadlines: Deadlines) -> None:
+    """Note that a question was asked: what calls answer now is for their own caller alone.
+
+    A refusal counts too, for another caller might have answered.
+    """
+    for each in deadlines:
+        each.asked = True
+
+
 @asynccontextmanager
 async def wait_for_person(deadlines: Deadlines) -> AsyncIterator[None]:
     """Let deadlines wait while a person thinks, for a bounded time."""
     now = asyncio.get_running_loop().time
     begun = now()
     for each in deadlines:
-        _postpone(each, limits.QUESTION_SECONDS_MAX)
+        _postpone(each.scope, limits.QUESTION_SECONDS_MAX)
     try:
         yield
     finally:
         for each in deadlines:
-            _postpone(each, now() - begun - limits.QUESTION_SECONDS_MAX)
+            _postpone(each.scope, now() - begun - limits.QUESTION_SECONDS_MAX)
 
 
 def _postpone(scope: asyncio.Timeout, seconds: float) -> None:

@@ -70,6 +70,7 @@ from stratagem.gateway.definitions.questions import (
     QuestionRefused,
     current_asker,
     current_deadlines,
+    note_question,
     wait_for_person,
 )
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
@@ -377,6 +378,8 @@ class UpstreamConnection:
         """Send a request; what a server of 2026 asks in return is put to the client of the call."""
         answer = await self._request(method, params, report)
         asker, deadlines = current_asker(), current_deadlines()
+        if _is_question(answer):
+            note_question(deadlines)
         for _ in range(limits.QUESTION_ROUNDS_MAX):
             if not _is_question(answer) or asker is None:
                 break
@@ -402,6 +405,8 @@ class UpstreamConnection:
             QuestionRefused: Nobody can be asked, or who is asked will not answer.
         """
         calls = list(self._in_flight)
+        for each in calls:
+            note_question(each.deadlines)
         clients = {None if each.asker is None else each.asker.client for each in calls}
         if len(clients) > 1:
             words = "Several clients use this server just now; whom it asks cannot be told."
