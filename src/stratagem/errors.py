@@ -526,7 +526,7 @@ class InternalFault(StratagemError):
 Blame = Literal["arguments", "caller", "tool", "nobody"]
 
 # Failures that say by their reason that the tool is not to blame, whatever their code is.
-_EXCUSES: Final = frozenset({"cancelled", "circuit_open", "callers_time"})
+_EXCUSES: Final = frozenset({"cancelled", "circuit_open", "callers_time", "not_begun"})
 
 
 class Row(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from stratagem import limits
 from stratagem.errors import RateLimited
 
-__all__ = ["ConcurrencyLimits", "Priority"]
+__all__ = ["ConcurrencyLimits", "LaneTurn", "Priority"]
 
 Priority = Literal["low", "normal", "high"]
 _ORDER: Final[tuple[Priority, ...]] = ("high", "normal", "low")
@@ -34,12 +34,13 @@ class ConcurrencyLimits:
         self._running: Counter[str] = Counter()
         self.running = 0
         self.waiting = 0
+        self.lent = 0
         # For each priority, the tools that are waited for, with those that wait.
         self._queues: dict[Priority, dict[str, _Queue]] = {each: {} for each in _ORDER}
         self._widths: dict[str, int] = {}
 
     @asynccontextmanager
-    async def turn(self, tool: str, width: int, priority: Priority) -> AsyncIterator[None]:
+    async def turn(self, tool: str, width: int, priority: Priority) -> AsyncIterator[LaneTurn]:
         """Wait for a turn in a tool's lane of some width, and give it up at the end.
 
         Raises:
@@ -50,10 +51,26 @@ class ConcurrencyLimits:
             self._enter(tool)
         else:
             await self._wait(tool, priority)
+        turn = LaneTurn(self, tool)
         try:
-            yield
+            yield turn
         finally:
-            self._leave(tool)
+            turn.end()
+
+    def lend(self, tool: str) -> bool:
+        """Give up a place for a while, where that is safe and not too many have done so."""
+        # A tool of one lane does one thing at a time: nothing else may begin during its call.
+        if self._widths[tool] == 1 or self.lent + self.waiting >= self._waiting_max:
+            return False
+        self.lent += 1
+        self.leave(tool)
+        return True
+
+    def take_back(self, tool: str, *, run: bool) -> None:
+        """End a `lend`; who goes on running does not wait again, though the lane be full."""
+        self.lent -= 1
+        if run:
+            self._enter(tool)
 
     def _has_room(self, tool: str) -> bool:
         return self.running < self._at_once and self._running[tool] < self._widths[tool]
@@ -78,7 +95,7 @@ class ConcurrencyLimits:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 # The turn had come already: it goes to the next one.
-                self._leave(tool)
+                self.leave(tool)
             else:
                 self._withdraw(tool, priority, turn)
             raise
@@ -94,7 +111,8 @@ class ConcurrencyLimits:
         self._running[tool] += 1
         self.running += 1
 
-    def _leave(self, tool: str) -> None:
+    def leave(self, tool: str) -> None:
+        """Give up a place for good; the next one comes."""
         self._running[tool] -= 1
         if not self._running[tool]:
             del self._running[tool]
@@ -113,3 +131,36 @@ class ConcurrencyLimits:
                     del queues[tool]
                 if self.running >= self._at_once:
                     return
+
+
+class LaneTurn:
+    """The place of one call, which others may use while a person is asked something."""
+
+    def __init__(self, lanes: ConcurrencyLimits, tool: str) -> None:
+        self._lanes = lanes
+        self._tool = tool
+        self._pauses = 0
+        self._is_lent = False
+        self._is_over = False
+
+    def step_aside(self) -> None:
+        """Let others run until `come_back`; both are called in pairs, also within each other."""
+        self._pauses += 1
+        if self._pauses == 1 and not self._is_over:
+            self._is_lent = self._lanes.lend(self._tool)
+
+    def come_back(self) -> None:
+        """Run again, once nothing is waited for; a call that has ended does not."""
+        self._pauses -= 1
+        if not self._pauses and self._is_lent:
+            self._is_lent = False
+            self._lanes.take_back(self._tool, run=True)
+
+    def end(self) -> None:
+        """Give the place up for good."""
+        self._is_over = True
+        if self._is_lent:
+            self._is_lent = False
+            self._lanes.take_back(self._tool, run=False)
+        else:
+            self._lanes.leave(self._tool)

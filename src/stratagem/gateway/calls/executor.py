@@ -345,7 +345,9 @@ class Executor:
         try:
             async with (
                 deadline(seconds) as own,
-                parts.lanes.turn(tool.name, tool.configuration.concurrency, call.priority),
+                parts.lanes.turn(
+                    tool.name, tool.configuration.concurrency, call.priority
+                ) as own.place,
             ):
                 while True:
                     state.attempts += 1
@@ -359,6 +361,14 @@ class Executor:
                             raise
                         await _pause(state.attempts, error)
         except TimeoutError as error:
+            if not state.attempts:
+                raise ExecutionTimeout(
+                    f"{tool.name} was not begun: it waited {seconds:g} seconds for other calls.",
+                    limit=seconds,
+                    attempts=0,
+                    reason="not_begun",
+                    hint="Call it again later; nothing was done.",
+                ) from error
             raise ExecutionTimeout(
                 f"{tool.name} did not answer within {seconds:g} seconds and was stopped.",
                 limit=seconds,

@@ -20,6 +20,7 @@ __all__ = [
     "Asker",
     "Deadline",
     "Deadlines",
+    "LaneSlot",
     "QuestionRefused",
     "answer_questions_with",
     "current_asker",
@@ -30,12 +31,26 @@ __all__ = [
 ]
 
 
+class LaneSlot(Protocol):
+    """What a call occupies while it runs, and others may use while a person thinks."""
+
+    def step_aside(self) -> None:
+        """Let others use it."""
+        ...
+
+    def come_back(self) -> None:
+        """Use it again."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Deadline:
     """The time that a call has, and whether anything was asked of its caller meanwhile."""
 
     scope: asyncio.Timeout
     asked: bool = False
+    place: LaneSlot | None = None
+    is_over: bool = False
 
 
 Deadlines = tuple[Deadline, ...]
@@ -101,6 +116,7 @@ async def deadline(seconds: float) -> AsyncIterator[Deadline]:
         try:
             yield own
         finally:
+            own.is_over = True
             _DEADLINES.reset(before)
 
 
@@ -120,19 +136,25 @@ def note_question(deadlines: Deadlines) -> None:
 
 @asynccontextmanager
 async def wait_for_person(deadlines: Deadlines) -> AsyncIterator[None]:
-    """Let deadlines wait while a person thinks, for a bounded time."""
+    """Let deadlines wait while a person thinks, for a bounded time, and others run meanwhile."""
     now = asyncio.get_running_loop().time
     begun = now()
+    places = [each.place for each in deadlines if each.place is not None]
     for each in deadlines:
-        _postpone(each.scope, limits.QUESTION_SECONDS_MAX)
+        _postpone(each, limits.QUESTION_SECONDS_MAX)
+    for place in places:
+        place.step_aside()
     try:
         yield
     finally:
+        for place in places:
+            place.come_back()
         for each in deadlines:
-            _postpone(each.scope, now() - begun - limits.QUESTION_SECONDS_MAX)
+            _postpone(each, now() - begun - limits.QUESTION_SECONDS_MAX)
 
 
-def _postpone(scope: asyncio.Timeout, seconds: float) -> None:
-    when = scope.when()
-    if when is not None and not scope.expired():
-        scope.reschedule(when + seconds)
+def _postpone(each: Deadline, seconds: float) -> None:
+    # A call may end before a question that was asked during it.
+    when = each.scope.when()
+    if when is not None and not each.is_over and not each.scope.expired():
+        each.scope.reschedule(when + seconds)

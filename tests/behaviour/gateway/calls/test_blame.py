@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,6 +104,29 @@ def test_time_that_the_caller_chose_too_short_does_not_stop_others(shared: Gatew
 
     assert shared.run("slow", {"seconds": 0})["result"] == "done"
     assert shared.ask("tool_get", toolId="slow")["tool"]["statistics"]["totalCalls"] == 1
+
+
+@proves("call:blame")
+def test_a_call_that_only_waited_for_others_says_nothing_of_the_tool(shared: Gateway) -> None:
+    async def occupied() -> None:
+        """Run until cancelled."""
+        begun.set()
+        await asyncio.sleep(60)
+
+    begun = threading.Event()
+    shared.database.gateway.add(occupied)
+    narrow = {"concurrency": 1, "timeout": 10}
+    shared.ask("tool_update", toolId="occupied", configuration=narrow)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(shared.fails, "occupied", options={"timeout": 60_000})
+        assert begun.wait(10)
+        for _ in range(limits.BREAKER_FAILURES):
+            waited = shared.fails("occupied")
+            assert (waited.code, waited.details["reason"]) == ("timeout", "not_begun")
+        shared.cancel()
+        first.result(10)
+
+    assert shared.breaker("occupied") == "closed"
 
 
 @proves("call:blame")

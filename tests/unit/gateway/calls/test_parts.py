@@ -12,6 +12,7 @@ from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits, Priority
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.result_cache import Cache, key_of
+from stratagem.gateway.definitions.questions import deadline, wait_for_person
 
 pytestmark = pytest.mark.anyio
 
@@ -128,6 +129,25 @@ async def test_too_many_that_wait_are_refused() -> None:
     assert refused.value.details["retry_after"] == 1
     await road.end("running")
     await road.end("waits")
+
+
+@pytest.mark.parametrize(("width", "others"), [(2, ["next"]), (1, [])])
+async def test_others_run_while_a_person_is_asked(width: int, others: list[str]) -> None:
+    road = Road(ConcurrencyLimits(at_once=1))
+    async with deadline(10) as own, road.lanes.turn("t", width, "normal") as own.place:
+        await road.call("next", width=width)
+        async with wait_for_person((own,)), wait_for_person((own,)):
+            await settle()
+            assert road.begun == others
+        assert road.lanes.running == 1 + len(others)
+        question = wait_for_person((own,))
+        await question.__aenter__()
+    # The call ended before its question did.
+    await question.__aexit__(None, None, None)
+    await settle()
+    await road.end("next")
+
+    assert (road.lanes.running, road.lanes.waiting, road.lanes.lent) == (0, 0, 0)
 
 
 async def test_random_traffic_never_runs_more_than_allowed() -> None:
