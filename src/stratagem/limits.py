@@ -289,6 +289,9 @@ UPSTREAM_ICON_CHARS_MAX: Final = 8_192
 # Prompts, resources or templates of a server: what a client can list at once.
 UPSTREAM_PRIMITIVES_MAX: Final = 2_000
 UPSTREAM_URI_CHARS_MAX: Final = 2_048
+# Templates that are kept as parsed; a long one takes much memory so, and is parsed at each use.
+UPSTREAM_TEMPLATES_PARSED: Final = 4_000
+UPSTREAM_TEMPLATE_PARSED_CHARS: Final = 200
 # What a prompt or a resource says, with pictures in it.
 UPSTREAM_CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
 # How long a list waits for servers that are not connected yet; they are listed when they are.

@@ -183,16 +183,19 @@ class PrimitiveService:
         )
 
     async def _find(self, given: inputs.UpstreamListInput, locate: Callable[[_Known], T]) -> T:
-        """Look something up in what is known at once, or else in what slow servers say too."""
+        """Look something up in what is known at once, or else in what slow servers say too.
+
+        Thousands of templates take a while to match; calls go on meanwhile.
+        """
         known = await self._gather(given)
         try:
-            return locate(known)
+            return await asyncio.to_thread(locate, known)
         except ResourceNotFound:
             if not known.is_partial:
                 raise
         known = await self._gather(given, limits.UPSTREAM_CONNECT_SECONDS)
         try:
-            return locate(known)
+            return await asyncio.to_thread(locate, known)
         except ResourceNotFound as error:
             error.details["unavailable"] = [each for each in known.states if not each["available"]]
             raise

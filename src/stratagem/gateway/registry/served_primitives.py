@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from stratagem import limits
 from stratagem.errors import ResourceNotFound, ValidationFailed
+
+if TYPE_CHECKING:
+    from mcp.shared.uri_template import UriTemplate
 
 __all__ = [
     "SERVER_PREFIX",
@@ -121,13 +126,23 @@ def locate_resource(
 
 
 def _fits(template: str, uri: str) -> bool:
+    is_short = len(template) <= limits.UPSTREAM_TEMPLATE_PARSED_CHARS
+    parsed = _parsed_template(template) if is_short else _parse_template(template)
+    return parsed is not None and parsed.match(uri) is not None
+
+
+def _parse_template(template: str) -> UriTemplate | None:
     # Whoever has such a template has the SDK loaded; commands that have none are spared it.
     from mcp.shared.uri_template import UriTemplate
 
     try:
-        return UriTemplate.parse(template).match(uri) is not None
+        return UriTemplate.parse(template)
     except ValueError:
-        return False
+        return None
+
+
+# A read of a resource that no server lists asks for all templates.
+_parsed_template = lru_cache(limits.UPSTREAM_TEMPLATES_PARSED)(_parse_template)
 
 
 def _scheme(uri: str) -> str:

@@ -346,7 +346,8 @@ class UpstreamConnection:
                 if error.code != METHOD_NOT_FOUND:
                     raise
                 listed[kind] = []
-        return read_primitives(listed)
+        # Long lists take long to read; calls go on meanwhile.
+        return await asyncio.to_thread(read_primitives, listed)
 
     @property
     def follows_resources(self) -> bool:
