@@ -425,9 +425,11 @@ SANDBOX_START_SECONDS_MAX: Final = 10.0
 
 # A correction looks at each place a few times; beyond this the call is refused, not searched.
 CORRECTION_STEPS_MAX: Final = 20_000
-# Of the processor. Nearly all corrections take a millisecond; one that takes longer, or of
-# arguments longer than this, goes on in a thread, and is given up when its time is over.
+# Of the processor. Nearly all corrections take a millisecond; one that takes longer goes on in a
+# thread, and is given up when its time is over.
 CORRECTION_INLINE_SECONDS: Final = 0.02
+# Longer arguments are corrected in a thread from the start.
+CORRECTION_INLINE_BYTES_MAX: Final = 1024
 CORRECTION_SECONDS: Final = 2.0
 # Arguments are small; text that is repaired is read by Python, character by character.
 CORRECTION_BYTES_MAX: Final = 4 * 1024 * 1024

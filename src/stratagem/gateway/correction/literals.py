@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 from itertools import pairwise
 from math import isfinite
 from typing import Any, Final
@@ -69,13 +70,26 @@ def _runs_together(text: str) -> bool:
 
     Python would join two texts in silence, print a warning about `1and`, and take `000` for 0.
     """
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    tokens = _tokens(text)
     return any(
         (one.type == other.type == tokenize.STRING)
         or (one.type == tokenize.NUMBER and one.string[:2] == "00")
         or (one.type == tokenize.NUMBER and other.type == tokenize.NAME and one.end == other.start)
         for one, other in pairwise(tokens)
     )
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of a text.
+
+    Ends at the first that is none: from every quote that nothing closes, the tokenizer would look
+    through all that follows.
+    """
+    # As Python reads it, for which a carriage return ends a line too.
+    for token in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
+        if token.type == tokenize.ERRORTOKEN:
+            raise Malformed("no Python")
+        yield token
 
 
 def _value(node: ast.expr) -> Any:

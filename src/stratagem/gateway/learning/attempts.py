@@ -101,10 +101,10 @@ def offer_id(tool: str, arguments: Mapping[str, Any]) -> str:
     return f"corr_{hashlib.sha256(data).hexdigest()[:16]}"
 
 
-def is_brief(arguments: Any) -> bool:
-    """Whether arguments are short enough to be kept in memory."""
+def is_brief(arguments: Any, bytes_max: int = limits.CORRECTION_KEPT_BYTES_MAX) -> bool:
+    """Whether arguments are short: enough to be kept in memory, unless told otherwise."""
     try:
-        return len(orjson.dumps(arguments)) <= limits.CORRECTION_KEPT_BYTES_MAX
+        return len(orjson.dumps(arguments)) <= bytes_max
     except (TypeError, ValueError, RecursionError):
         return False
 

@@ -517,7 +517,7 @@ class LearningCorrector:
         evaluate = partial(
             self.evaluator.evaluate, tool, call.arguments, call.branch, teacher, in_force=in_force
         )
-        if is_brief(call.arguments):
+        if is_brief(call.arguments, limits.CORRECTION_INLINE_BYTES_MAX):
             found = evaluate(seconds=limits.CORRECTION_INLINE_SECONDS)
             if not found.late:
                 return found
