@@ -15,11 +15,13 @@ from stratagem.access.tokens import Token
 from stratagem.bootstrap import Settings, start
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
-from stratagem.errors import ValidationFailed
+from stratagem.errors import PermissionDenied, StratagemError, ValidationFailed
+from stratagem.gateway import names
 from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
 from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.views import find_branch
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.faults.opening import examine, open_with, read_clock
@@ -298,6 +300,62 @@ def test_a_lease_of_a_clock_that_was_ahead_does_not_outlast_it(
 
 def tokens(db: stratagem.Stratagem) -> Access:
     return Access(db.runtime.foundation, Caller(), random.randbytes)
+
+
+def test_an_approval_and_work_of_a_clock_that_was_ahead_count_for_nothing(
+    tmp_path: Path, clock: Clock
+) -> None:
+    person, agent = Caller("root", authority="operator"), Caller("mcp", authority="agent")
+    tool = {
+        "name": "meta",
+        "description": "A tool of the tests.",
+        "inputSchema": {"type": "object"},
+        "handler": {"type": "builtin", "name": "calculator"},
+        "rights": {"approval": True},
+    }
+    call = {"toolName": "meta", "arguments": {"expression": "6 * 7"}}
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        runtime = db.runtime
+
+        def ask() -> StratagemError:
+            with pytest.raises(PermissionDenied) as caught:
+                runtime.call("tool_execute", call, agent)
+            assert caught.value.details["reason"] == "approval_needed"
+            return caught.value
+
+        runtime.call("tool_register", tool, person)
+        decision = {"id": ask().details["approvalId"], "decision": "approve"}
+        clock.now += CENTURY
+        runtime.call("approval_decide", decision, person)
+        note = {
+            "executionId": "exec_1",
+            "kind": "call",
+            "name": "meta",
+            "caller": "mcp",
+            "startedAt": clock.now,
+            "seenAt": clock.now,
+            "requestIds": [],
+            "parent": None,
+            "detached": True,
+            "process": "another",
+        }
+
+        def keep(transaction: Transaction) -> None:
+            draft = Draft(names.WORK_NOTED, note, names.WORK, "exec_1")
+            transaction.append(find_branch(transaction.branches, "default"), [draft])
+
+        runtime.foundation.write(agent, keep)
+        (running,) = runtime.call("work_list", {}, person)["work"]
+        clock.now -= CENTURY
+        clock.now += 30 * 24 * HOUR
+
+        ask()
+        (lost,) = runtime.call("work_list", {}, person)["work"]
+        runtime.call("approval_decide", decision, person)
+        clock.now += HOUR
+
+        assert (running["state"], lost["state"]) == ("running", "lost")
+        assert runtime.call("tool_execute", call, agent)["result"]["result"] == 42
 
 
 def test_a_token_ends_by_the_clock_after_a_jump(tmp_path: Path, clock: Clock) -> None:

@@ -140,9 +140,15 @@ class CallApprovals:
         return asked
 
     def _is_over(self, asked: _Asked, now: int) -> bool:
-        """Whether a decision holds no longer: somebody may ask again."""
+        """Whether a decision holds no longer: somebody may ask again.
+
+        One that lies ahead was made by a wrong clock: nobody can tell how old it is.
+        """
         decided = asked.get("decidedAt")
-        return decided is not None and now - decided > limits.APPROVAL_SECONDS * _MICROSECONDS
+        if decided is None:
+            return False
+        seconds = (now - decided) / _MICROSECONDS
+        return not -limits.CLOCK_AHEAD_SECONDS <= seconds <= limits.APPROVAL_SECONDS
 
     def _read(self, reader: Reader, id_: str) -> _Asked | None:
         view = self.foundation.views.view(reader, _BRANCH)

@@ -242,8 +242,12 @@ class WorkInProgress:
                 await asyncio.sleep(limits.WORK_LOOK_SECONDS)
                 if self.foundation.store.read_only:
                     continue
-                before = self.foundation.store.now() - int(limits.WORK_LOOK_SECONDS * 1e6)
-                lasting = [each for each in self._items.values() if each.started_at <= before]
+                now = self.foundation.store.now()
+                lasting = [
+                    each
+                    for each in self._items.values()
+                    if _is_past(each.started_at, limits.WORK_LOOK_SECONDS, now)
+                ]
                 if lasting:
                     self._note_lasting(lasting)
                     await self._follow_requests()
@@ -251,9 +255,11 @@ class WorkInProgress:
             self._watcher = None
 
     def _note_lasting(self, lasting: Sequence[WorkItem]) -> None:
-        due = self.foundation.store.now() - int(limits.WORK_SEEN_SECONDS * _MICROSECONDS)
+        now = self.foundation.store.now()
         drafts = [
-            self.note(each) for each in lasting if each.noted_at is None or each.noted_at <= due
+            self.note(each)
+            for each in lasting
+            if each.noted_at is None or _is_past(each.noted_at, limits.WORK_SEEN_SECONDS, now)
         ]
         if drafts:
             self.recorder.write(_BRANCH, drafts)
@@ -283,7 +289,9 @@ class WorkInProgress:
 
     def _is_lost(self, note: WorkNote) -> bool:
         """Whether no process goes on with it: its own was silent, or has forgotten it."""
-        silent = self.foundation.store.now() - note["seenAt"]
+        # Two machines' clocks may differ a little; one that lies far ahead was wrong, and whoever
+        # goes on with the work notes it anew when the clock is set back.
+        silent = abs(self.foundation.store.now() - note["seenAt"])
         return note["process"] == self.process or silent > limits.WORK_LOST_SECONDS * _MICROSECONDS
 
     def _entry_of_note(self, note: WorkNote) -> WorkEntry:
@@ -310,6 +318,11 @@ class WorkInProgress:
 def ending_note(execution_id: str) -> Draft:
     """Return the event by which other processes know that work has ended."""
     return Draft(names.WORK_ENDED, {"executionId": execution_id}, names.WORK, execution_id)
+
+
+def _is_past(moment: int, seconds: float, now: int) -> bool:
+    """Whether a moment is so long ago; one that lies ahead is, for the clock was set back."""
+    return not 0 <= now - moment < seconds * _MICROSECONDS
 
 
 def _entry(item: WorkItem, now: int) -> WorkEntry:
