@@ -68,7 +68,7 @@ def test_what_only_chroma_could_have_said_is_in_the_answer(vectors: Fed) -> None
     """Words find neither: the nearest come from the service, which is asked to forget one."""
     ids = fill(vectors)
     vectors.deliver("chroma")
-    query = "pastry from an oven"
+    query = "a loaf from a bakery"
     assert "Sourdough" in similar(vectors, query)
     concept = vectors.knowledge.get_concept(ids["bread"]).concept
 

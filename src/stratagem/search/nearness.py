@@ -24,6 +24,7 @@ __all__ = ["Nearness"]
 
 _SEPARATOR: Final = re.compile(r"[/.:]")
 _WORD: Final = re.compile(r"\w+")
+_IDENTICAL_COSINE: Final = 0.999
 
 
 class Nearness:
@@ -40,6 +41,9 @@ class Nearness:
 
         NaN where nobody knows what is usual, minus infinity where the query says nothing.
         """
+        if cosine > _IDENTICAL_COSINE:
+            # The same text is the same even where nobody knows its words.
+            return math.inf
         mean, deviation = self._usual or self._measure()
         return (cosine - mean) / deviation
 

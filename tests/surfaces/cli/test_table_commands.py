@@ -64,7 +64,7 @@ def test_every_parameter_of_a_command_is_an_option_or_argument_with_its_words(
 def test_the_parameters_of_all_actions_are_covered_by_their_commands() -> None:
     for row in ROWS:
         if len(row.commands) > 1:
-            taken = {field for hint in row.commands for field in hint.only or ()}
+            taken = {field for hint in row.commands for field in (*(hint.only or ()), *hint.fixed)}
             left = row.parameters["properties"].keys() - taken - {"action", "branch"}
             # A person at a terminal needs no budget, and says why nowhere.
             assert left <= {"max_chars"}, row.name
