@@ -188,9 +188,9 @@ def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
     """Whether a term of a word may begin so: most do not, and analysing takes ten times as long."""
-    if not word.isascii():
-        return True
-    return any(initial in initials for initial in map(str.lower, _INITIAL.findall(word)))
+    begins = _INITIAL.findall(word) if word.isascii() else ()
+    # What has neither letters nor digits is a term as it stands.
+    return not begins or any(each.lower() in initials for each in begins)
 
 
 def _places(
