@@ -149,7 +149,7 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
-def find(words: Iterable[str], asked: frozenset[str], *, most: int) -> Occurrences:
+def find(words: Collection[str], asked: frozenset[str], *, most: int) -> Occurrences:
     """Return which of some terms a text has, and where: its words are parted by one space each.
 
     Of a name the largest pieces that are asked for are the places, and all of its pieces the
@@ -167,13 +167,22 @@ def find(words: Iterable[str], asked: frozenset[str], *, most: int) -> Occurrenc
             if len(places) >= most:
                 break
         start += len(word) + 1
-    return Occurrences(places[:most], present)
+    return Occurrences(places[:most], present or _symbols_among(words, asked))
 
 
 def find_terms(text: str, asked: frozenset[str]) -> set[str]:
     """Return which of some terms a text has."""
     initials = {term[0] for term in asked}
-    return {term for word in text.split() for term in _terms_among(word, initials)} & asked
+    words = text.split()
+    found = {term for word in words for term in _terms_among(word, initials)} & asked
+    return found or _symbols_among(words, asked)
+
+
+def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
+    """Return the terms that a text of symbols alone has: only then is it one term as it stands."""
+    if any(term[0].isalnum() for term in asked):
+        return set()
+    return set(terms(" ".join(words))) & asked
 
 
 def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
@@ -188,9 +197,9 @@ def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
     """Whether a term of a word may begin so: most do not, and analysing takes ten times as long."""
-    begins = _INITIAL.findall(word) if word.isascii() else ()
-    # What has neither letters nor digits is a term as it stands.
-    return not begins or any(each.lower() in initials for each in begins)
+    if not word.isascii():
+        return True
+    return any(initial in initials for initial in map(str.lower, _INITIAL.findall(word)))
 
 
 def _places(
