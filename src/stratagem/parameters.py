@@ -395,7 +395,7 @@ class _Check:
                 raise self._name_refusal(f"A name is text; it was {_show(name)}.", place)
             known = name if name in declared else _alias_in(declared, name)
             if known is None and schema.get("additionalProperties") is not True:
-                raise self._unknown(name, declared, place, given)
+                raise self._unknown_name_error(name, declared, place, given)
             python = name if known is None else python_name(known)
             if python in checked:
                 raise self._name_refusal(f"`{name}` is given twice, in two spellings.", place, name)
@@ -536,7 +536,7 @@ class _Check:
             **details,
         )
 
-    def _unknown(
+    def _unknown_name_error(
         self,
         name: str,
         declared: Mapping[str, Schema],

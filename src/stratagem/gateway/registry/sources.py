@@ -185,7 +185,7 @@ class Sources:
                 tool.handler.get("tool", tool.name): tool
                 for tool in tools_of(self._registry, transaction, view, source)
             }
-            taken = registry.taken(transaction, view)
+            taken = registry.taken_names(transaction, view)
             answer: SourceTools = {
                 "registered": [],
                 "updated": [],

@@ -118,7 +118,7 @@ class Registry:
                     tools[name] = self._tool(version.sequence, version.payload)
         return [tools[name] for name in sorted(tools)]
 
-    def taken(self, reader: Reader, view: View) -> TakenNames:
+    def taken_names(self, reader: Reader, view: View) -> TakenNames:
         """Return the names that are taken: nobody owns those of built-in tools."""
         reserved = ((name, None) for name in _RESERVED)
         every = ((tool.name, tool.owner) for tool in self.all(reader.records, view))
@@ -149,7 +149,7 @@ class Registry:
             )
         if transaction.records.current(view.lineage, names.TOOLS, name) is not None:
             raise ToolExists(f"There is a tool named {name!r}.", field="name", tool=name)
-        taken = taken or self.taken(transaction, view)
+        taken = taken or self.taken_names(transaction, view)
         if (twin := taken.twin_of(name, owner)) is not None:
             raise ToolExists(
                 f"{name!r} looks like {twin!r}, which is another tool.",

@@ -43,7 +43,7 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
         return connection
     _use_wal(connection, store)
     if not _is_altered(connection) and not _is_current(connection):
-        with store.locked():
+        with store.lock_file():
             _upgrade(connection, store)
     return connection
 
@@ -66,7 +66,7 @@ def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
         connection.pragma("journal_mode", "wal")
     except apsw.BusyError:
         # Another process is just creating the file.
-        with store.locked():
+        with store.lock_file():
             connection.pragma("journal_mode", "wal")
 
 

@@ -134,13 +134,13 @@ class SqliteStore(SqlStore):
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
         self._refuse_read_only()
-        with self._writers.leading, translating_errors(self.location), self.locked():
+        with self._writers.leading, translating_errors(self.location), self.lock_file():
             self._known = None
             self._head_to_write_after(self._writer)
             return work(self._writer)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock_file(self) -> Iterator[None]:
         """Keep the writers of other processes out."""
         self._refuse_unusable()
         self._file_lock.acquire(self._lock_wait_seconds)
@@ -160,7 +160,7 @@ class SqliteStore(SqlStore):
     def repair(self, progress: Progress) -> None:
         self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
-        with self._writers.leading, translating_errors(self.location), self.locked():
+        with self._writers.leading, translating_errors(self.location), self.lock_file():
             self._known = None
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
@@ -257,7 +257,7 @@ class SqliteStore(SqlStore):
             )
 
     def _commit(self, batch: list[Ticket]) -> None:
-        with translating_errors(self.location), self.locked():
+        with translating_errors(self.location), self.lock_file():
             self._commit_locked(batch)
 
     def _head_to_write_after(self, connection: apsw.Connection) -> Head:
