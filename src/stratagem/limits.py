@@ -162,6 +162,12 @@ PATH_DEPTH_MAX: Final = 10
 CYCLE_DEPTH_MAX: Final = 10_000
 # Relationships that one step of a walk reads, however well connected a concept is.
 LINKS_READ_MAX: Final = 20_000
+# Concepts in one picture. At the default every name is read without zooming; at the most a browser
+# still draws and moves it without delay.
+PICTURE_CONCEPTS_DEFAULT: Final = 200
+PICTURE_CONCEPTS_MAX: Final = 1_000
+# What the details of a picture show of an explanation; a thousand of them are half a megabyte.
+PICTURE_EXPLANATION_CHARS: Final = 500
 # When a concept is deleted, so many of its neighbours have their certainty computed anew.
 CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
 # A history with more versions begins with the newest of them.

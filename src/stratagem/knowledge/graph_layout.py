@@ -49,16 +49,19 @@ AREA_COLOURS: Final = (
 # A certainty of 0 to 100 belongs to the last band that begins at or below it.
 CERTAINTY_BANDS: Final = (0, 25, 50, 75)
 
-_COLUMN_WIDTH: Final = 230.0
+_COLUMN_WIDTH: Final = 200.0
 _ROW_HEIGHT: Final = 24.0
 # Between two layers, and between those with an order and those without.
-_LAYER_GAP: Final = 50.0
+_LAYER_GAP: Final = 34.0
 _BLOCK_GAP: Final = 70.0
 # A column may be this high, in rows: a picture of so many concepts is then about 16 : 10.
 _ROWS_MIN: Final = 12
 _ROWS_PER_CONCEPT: Final = 5.5
 # Rounds of moving concepts to their neighbours; more change little.
 _ROUNDS: Final = 12
+# Each round draws everything this much to the middle, so that what hangs together loosely, or not
+# at all, does not drift apart.
+_PULL: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,10 @@ def lay_out(concepts: Sequence[ConceptToPlace], links: Sequence[LinkToPlace]) ->
     ordered = {end for pair in needs for end in pair}
     rows = max(_ROWS_MIN, ceil(sqrt(_ROWS_PER_CONCEPT * len(order))))
     upper = _Block([each.id for each in order if each.id in ordered], needs, any_link, rows)
-    lower = _Block([each.id for each in order if each.id not in ordered], any_link, any_link, rows)
+    rest = [each.id for each in order if each.id not in ordered]
+    if upper.places:
+        rows = max(_ROWS_MIN, ceil(len(rest) * _COLUMN_WIDTH / upper.width))
+    lower = _Block(rest, any_link, any_link, rows)
     below = upper.height + _BLOCK_GAP if upper.places and lower.places else 0.0
     places = upper.places | {each: (x, y + below) for each, (x, y) in lower.places.items()}
     return GraphLayout(
@@ -204,8 +210,8 @@ class _Block:
     def _mean_row(self, concept_id: str) -> float:
         near = self._neighbours[concept_id]
         if not near:
-            return self._row[concept_id]
-        return sum(self._row[each] for each in near) / len(near)
+            return _PULL * self._row[concept_id]
+        return _PULL * sum(self._row[each] for each in near) / len(near)
 
     def _place(self, layers: list[list[list[str]]]) -> None:
         top = min(self._row.values(), default=0.0)

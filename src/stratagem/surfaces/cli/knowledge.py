@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.surfaces.cli.session import AsOf, Session, command
 
@@ -95,32 +96,42 @@ def _graph(
     *,
     concept: Annotated[
         str | None,
-        typer.Argument(metavar="CONCEPT", help="Its id or name; else the one created last."),
+        typer.Argument(metavar="CONCEPT", help="Its id or name; else the whole graph."),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Where to write the picture.")
     ] = Path("concepts.html"),
     depth: Annotated[int, typer.Option("--depth", min=1, max=5, help="How many steps.")] = 2,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, max=200, help="At most so many.")] = 60,
+    nodes: Annotated[
+        int,
+        typer.Option("--nodes", min=1, max=limits.PICTURE_CONCEPTS_MAX, help="At most so many."),
+    ] = limits.PICTURE_CONCEPTS_DEFAULT,
     as_of: AsOf = None,
     force: Force = False,
     show: Annotated[
         bool, typer.Option("--open", metavar="", help="Open it in the browser.")
     ] = False,
 ) -> None:
-    """Draw the graph around a concept, as one HTML file that needs nothing else."""
-    from stratagem.knowledge.picture import picture_of
+    """Draw the concepts, or those around one, as one HTML file that needs nothing else."""
+    from stratagem.knowledge.picture import draw_graph
 
     if out.exists() and not force:
         raise ValidationFailed(
             f"There is a file at {out} already.", field="out", hint="Name another, or --force."
         )
     with session.runtime(must_exist=True) as runtime:
-        page = picture_of(
+        picture = draw_graph(
             runtime.foundation, session.caller, concept, depth=depth, nodes_max=nodes, as_of=as_of
         )
-    out.write_text(page, encoding="utf-8")
-    session.output.answer({"file": str(out), "bytes": len(page.encode())}, _show_graph)
+    out.write_text(picture.html, encoding="utf-8")
+    answer = {
+        "file": str(out),
+        "bytes": len(picture.html.encode()),
+        "concepts": picture.concepts,
+        "relationships": picture.relationships,
+        "left_out": picture.left_out,
+    }
+    session.output.answer(answer, _show_graph)
     if show:
         typer.launch(out.resolve().as_uri())
 
@@ -167,4 +178,11 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:
-    console.print(f"Drawn: {answer['file']} ({answer['bytes']:,} bytes).", soft_wrap=True)
+    counts = f"{answer['concepts']:,} concepts, {answer['relationships']:,} relationships"
+    console.print(f"Drawn: {answer['file']} ({counts}).", soft_wrap=True)
+    if answer["left_out"]:
+        console.print(
+            f"{answer['left_out']:,} more are not in it: --nodes draws up to "
+            f"{limits.PICTURE_CONCEPTS_MAX:,}, CONCEPT draws what is around one.",
+            soft_wrap=True,
+        )
