@@ -13,6 +13,7 @@ import pytest
 import stratagem
 from stratagem import Stratagem
 from stratagem.errors import AmbiguousName, ConceptNotFound
+from stratagem.knowledge.capture import RelationshipItem
 from stratagem.knowledge.picture import draw_graph
 from stratagem.operation import Caller
 
@@ -80,7 +81,7 @@ def test_a_name_that_two_concepts_have_is_asked_about(db: Stratagem) -> None:
 def test_a_browser_shows_every_concept_of_a_large_picture(db: Stratagem, tmp_path: Path) -> None:
     names = [f"Concept {each}" for each in range(200)]
     db.knowledge.create_concepts([{"name": each, "explanation": "e"} for each in names])
-    needs = [
+    needs: list[RelationshipItem] = [
         {"source": names[each // 3], "target": names[each], "type": "prerequisite"}
         for each in range(3, 200)
     ]
