@@ -65,6 +65,7 @@ CONNECTIONS: Final[dict[str, str]] = {
         "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     ),
+    "pipelined": "GET /health HTTP/1.1\r\nHost: {host}\r\n\r\n" * 2_000,
 }
 _FILES: Final = 1_024
 
@@ -352,6 +353,7 @@ HELD: Final = (
     ("bodies", 1_000),
     ("deaf", 200),
     ("sockets", 500),
+    ("pipelined", 20),
 )
 
 

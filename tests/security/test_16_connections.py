@@ -155,6 +155,60 @@ def test_the_rest_of_a_refused_body_is_taken_for_no_head(
     assert time.monotonic() - began > 0.02
 
 
+def unanswered_bytes(house: House, request: bytes) -> int:
+    """Return how much the server has parsed or buffered of requests that wait on a connection."""
+    assert house.server is not None
+    most = 0
+    for each in list(house.server.server_state.connections):
+        if isinstance(each, H11Protocol):
+            most = max(most, len(each.conn.trailing_data[0]))
+        else:
+            most = max(most, len(each.pipeline) * len(request))
+    return most
+
+
+def test_requests_that_are_sent_ahead_are_read_a_few_at_a_time(
+    crowded: House, opened: ExitStack
+) -> None:
+    """Or the server would do nothing else while it parses thirty thousand of them."""
+    request = "GET /health HTTP/1.1\r\nHost: {}:{}\r\n\r\n".format(*crowded.address).encode()
+    count = 300_000 // len(request)
+    connection = connect(crowded, opened)
+    connection.settimeout(30)
+    sender = threading.Thread(target=connection.sendall, args=(request * count,))
+    answered, held = 0, []
+
+    sender.start()
+    while answered < count:
+        answered += connection.recv(65536).count(b"HTTP/1.1 200")
+        held.append(unanswered_bytes(crowded, request))
+    sender.join()
+
+    assert answered == count
+    assert max(held) <= 2 * limits.PARSED_AT_ONCE_BYTES
+    assert health(crowded) == 200
+
+
+def test_a_body_that_is_sent_with_requests_behind_it_is_whole(
+    crowded: House, opened: ExitStack
+) -> None:
+    body = json.dumps({"key": "ahead", "value": "é" * 150_000}).encode()
+    host = "{}:{}".format(*crowded.address)
+    store = f"POST /api/memory/strata_store HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}"
+    recall = (
+        f"POST /api/memory/strata_recall HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
+        'Content-Length: 15\r\n\r\n{"key":"ahead"}'
+    )
+    connection = connect(crowded, opened)
+
+    connection.sendall(f"{store}\r\n\r\n".encode() + body + recall.encode())
+
+    connection.settimeout(10)
+    answers = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answers.count(b"HTTP/1.1 200") == 2
+    assert "éé" in answers.decode()
+
+
 def test_a_half_sent_body_is_answered_with_408_and_makes_room(
     crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

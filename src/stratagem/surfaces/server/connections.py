@@ -15,15 +15,23 @@ was sent is cut off in any state.
 
 uvicorn reads and writes the bytes; `counted_http` and `counted_websocket` extend its protocols to
 report what happens to each connection.
+
+Requests that a client sends ahead (HTTP pipelining) are parsed a few at a time, and no more is read
+of a connection while some of them wait: a megabyte holds thirty thousand, and parsing them all
+would keep every other client waiting.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
+
+import h11
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
@@ -269,7 +277,7 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
     `cycle`, and replace it with the next.
     """
 
-    class CountedHttp(base):  # type: ignore[misc]
+    class CountedHttp(_PiecewiseParsing, base):  # type: ignore[misc]
         _connection: HttpConnection
 
         def connection_made(self, transport: Any) -> None:
@@ -280,18 +288,17 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
             connections.drop(self.transport)
             super().connection_lost(exc)
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
+        def note_parsed(self, size: int) -> None:
             if self._connection.state == "busy":
                 return
             if _is_answering(self) or self.transport.get_protocol() is not self:
                 connections.enter(self._connection, "busy")
             elif self.cycle is not None and self.cycle.more_body:
                 self.flow.pause_reading()
-                pause = connections.pause_after(len(data))
+                pause = connections.pause_after(size)
                 self.loop.call_later(pause, self.flow.resume_reading)
             else:
-                _check_head(self, self._connection, len(data))
+                _check_head(self, self._connection, size)
 
         def on_response_complete(self) -> None:
             connections.enter(self._connection, "idle")
@@ -299,6 +306,7 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
             # A request that was sent ahead is answered at once.
             if _is_answering(self):
                 connections.enter(self._connection, "busy")
+            self.parse_more()
 
         def resume_writing(self) -> None:
             connections.note_taken(self._connection)
@@ -307,8 +315,92 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
     return CountedHttp
 
 
+class _PiecewiseParsing(asyncio.Protocol):
+    """What one of uvicorn's protocols for HTTP is given of the bytes that come: a piece at a time.
+
+    Nothing is parsed, nor read, that comes after requests that wait for their turn.
+    """
+
+    flow: Any
+    loop: asyncio.AbstractEventLoop
+    _unparsed: bytes = b""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.flow = _ReadingFlow(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unparsed = b""
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unparsed += data
+        self._parse()
+
+    def parse_more(self) -> None:
+        """Go on with what has come already; others first."""
+        if self._unparsed:
+            self.loop.call_soon(self._parse)
+
+    def note_parsed(self, size: int) -> None:
+        """Hear that so many bytes were parsed."""
+        raise NotImplementedError
+
+    def _parse(self) -> None:
+        data, at = self._unparsed, 0
+        while at < len(data) and _reads_http(self) and not _has_waiting_requests(self):
+            super().data_received(data[at : at + limits.PARSED_AT_ONCE_BYTES])
+            at += limits.PARSED_AT_ONCE_BYTES
+        self._unparsed = data[at:] if _reads_http(self) else b""
+        self.flow.hold(bool(self._unparsed))
+        if at:
+            self.note_parsed(min(at, len(data)))
+
+
+class _ReadingFlow(FlowControl):
+    """Reads nothing of a connection while uvicorn wants a pause, or bytes of it are unparsed.
+
+    uvicorn goes on whenever a request asks for its body, whatever else waits already.
+    """
+
+    _paused = False
+    _held = False
+
+    def pause_reading(self) -> None:
+        self._paused = True
+        self._apply()
+
+    def resume_reading(self) -> None:
+        self._paused = False
+        self._apply()
+
+    def hold(self, held: bool) -> None:  # noqa: FBT001 -- it is the state, and nothing else
+        """Read nothing until this is called with False."""
+        self._held = held
+        self._apply()
+
+    def _apply(self) -> None:
+        if self._paused or self._held:
+            super().pause_reading()
+        else:
+            super().resume_reading()
+
+
 def _is_answering(protocol: Any) -> bool:
     return protocol.cycle is not None and not protocol.cycle.response_complete
+
+
+def _reads_http(protocol: Any) -> bool:
+    """Whether what comes next is HTTP still: neither the end of a connection, nor a websocket."""
+    return not protocol.transport.is_closing() and protocol.transport.get_protocol() is protocol
+
+
+def _has_waiting_requests(protocol: Any) -> bool:
+    """Whether parts of requests have come that wait for the answer to an earlier one."""
+    parser = getattr(protocol, "conn", None)
+    if isinstance(parser, h11.Connection):
+        return _is_answering(protocol) and bool(parser.trailing_data[0])
+    return bool(protocol.pipeline)
 
 
 def _check_head(protocol: Any, connection: HttpConnection, size: int) -> None:
