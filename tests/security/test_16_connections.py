@@ -159,7 +159,8 @@ def unanswered_bytes(house: House, request: bytes) -> int:
     """Return how much the server has parsed or buffered of requests that wait on a connection."""
     assert house.server is not None
     most = 0
-    for each in list(house.server.server_state.connections):
+    protocols: set[Any] = set(house.server.server_state.connections)
+    for each in protocols:
         if isinstance(each, H11Protocol):
             most = max(most, len(each.conn.trailing_data[0]))
         else:
