@@ -7,6 +7,7 @@ large collection, and a common one without reading all of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -74,9 +75,9 @@ class ConceptFilter:
         return self.min_certainty is None or scores[concept.id].value >= self.min_certainty
 
 
-def newest(records: ConceptRecords, limit: int) -> list[Concept]:
-    """Return the concepts that were created last, newest first."""
-    return list(islice(_by_age(records), limit))
+def newest(records: ConceptRecords, limit: int, at: int | None = None) -> list[Concept]:
+    """Return the concepts that were created last, newest first; only those that held `at`."""
+    return list(islice(_held(_by_age(records), at), limit))
 
 
 def find_matching(
@@ -100,26 +101,37 @@ def find_matching(
 
 
 def by_certainty(
-    records: ConceptRecords, low: float, high: float, limit: int
+    records: ConceptRecords,
+    between: tuple[float, float],
+    limit: int,
+    at: int | None = None,
 ) -> list[tuple[Concept, Score]]:
-    """Return the concepts in a range of certainty, the least certain first."""
+    """Return concepts in a range of certainty, the least certain first; that held `at`."""
     given = (
         (entry, Score(entry.value, computed=False), concept)
-        for entry, concept in _in_range(records, CONCEPTS, (low, high), _with_given_certainty)
+        for entry, concept in _in_range(records, CONCEPTS, between, _with_given_certainty)
     )
     computed = (
         (entry, Score(round(entry.value), computed=True), concept)
-        for entry, concept in _in_range(records, CERTAINTIES, (low, high), _with_computed_certainty)
+        for entry, concept in _in_range(records, CERTAINTIES, between, _with_computed_certainty)
     )
     both = merge(given, computed, key=lambda each: each[0])
+    held = (each for each in both if at is None or holds_at(each[2].content, at))
     return [
         (concept, score if score.computed else records.score(concept))
-        for _, score, concept in islice(both, limit)
+        for _, score, concept in islice(held, limit)
     ]
 
 
-def counts(records: ConceptRecords) -> list[tuple[tuple[str, ...], int]]:
-    """Return every place that has concepts, and how many, in the order of their names."""
+def counts(records: ConceptRecords, at: int | None = None) -> list[tuple[tuple[str, ...], int]]:
+    """Return every place that has concepts, and how many, in the order of their names.
+
+    Asked about a moment, all concepts are read: which of them held then is not counted anywhere.
+    """
+    if at is not None:
+        return sorted(
+            Counter(place_of(each.content) for each in _held(_by_age(records), at)).items()
+        )
     tallies = records.reader.catalogue.group_counts(records.view.lineage, CONCEPT)
     return sorted((tuple(group.split("\x1f")), count) for group, count in tallies.items())
 
@@ -171,6 +183,10 @@ def _select_by_facet(records: ConceptRecords, wanted: ConceptFilter) -> list[int
         if len(few) <= _FEW:
             return few
     return None
+
+
+def _held(concepts: Iterator[Concept], at: int | None) -> Iterator[Concept]:
+    return (each for each in concepts if at is None or holds_at(each.content, at))
 
 
 def _by_age(records: ConceptRecords) -> Iterator[Concept]:

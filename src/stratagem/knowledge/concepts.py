@@ -30,6 +30,7 @@ from stratagem.knowledge.parameters import (
     Source,
     Subtopic,
     Topic,
+    ValidAt,
     ValidFrom,
     ValidTo,
 )
@@ -58,6 +59,10 @@ class Concepts(BoundSystem):
     def __init__(self, foundation: Foundation, caller: Caller) -> None:
         super().__init__(foundation, caller)
         self._services = Services(foundation)
+
+    def _valid_moment(self, valid_at: str | None) -> int | None:
+        """Return the moment that a caller asks about, None where there is none."""
+        return valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
 
     def create_concept(
         self,
@@ -119,25 +124,32 @@ class Concepts(BoundSystem):
         concept_id: ConceptId,
         *,
         include_history: Annotated[bool, Param("With earlier explanations", strict=True)] = False,
+        valid_at: ValidAt = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
+
+        With `valid_at` it says what had superseded or contested it then, and whether it held.
 
         Raises:
             ConceptNotFound: It is not there, or was deleted.
         """
         self._services.require("get_concept")
         checks.concept_id(concept_id)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
             info = _info(concept, records)
-            mark_disputes(records, [info], records.view.time)
+            mark_disputes(records, [info], records.view.time if at is None else at)
             info.evidence = _evidence(records, concept)
             if include_history:
                 info.explanation_history = _revisions(records, concept.id)
-        return ConceptAnswer(info, "Found")
+        answer = ConceptAnswer(info, "Found")
+        if at is not None and not valid_time.holds_at(concept.content, at):
+            answer.note = f"This did not hold at {valid_at}: see valid_from and valid_to."
+        return answer
 
     def update_concept(
         self,

@@ -6,7 +6,7 @@ it relates to others. A long explanation is cut rather than the next concept lef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,6 @@ from stratagem.knowledge.graph import BuiltInGraph
 from stratagem.knowledge.models import Related
 from stratagem.knowledge.records import Concept, ConceptRecords
 from stratagem.knowledge.similarity_search import JudgedConcept
-from stratagem.knowledge.valid_time import holds_at
 
 __all__ = ["ContextText", "write_context"]
 
@@ -79,23 +78,14 @@ def _objections(records: ConceptRecords, concept_ids: Sequence[str]) -> Iterator
 
 def _relations(records: ConceptRecords, concept: Concept, at: int) -> Iterator[str]:
     """Return how a concept relates to others: a line for each type and direction."""
-    related = BuiltInGraph(records.reader, records.view).neighbours(
+    related = BuiltInGraph(records.reader, records.view, at).neighbours(
         concept.id, direction="both", label=None, limit=_NEIGHBOURS_MAX
     )
-    concepts = records.by_id([each.concept_id for each in related])
     grouped: dict[str, list[str]] = {}
-    for each in _select_held(related, concepts, at):
+    for each in related:
         grouped.setdefault(_words(each), []).append(each.name)
     for words, names in grouped.items():
         yield f"- {words}: {', '.join(names)}"
-
-
-def _select_held(
-    related: Iterable[Related], concepts: Mapping[str, Concept], at: int
-) -> Iterator[Related]:
-    for each in related:
-        if each.concept_id in concepts and holds_at(concepts[each.concept_id].content, at):
-            yield each
 
 
 _WORDS: Final = {

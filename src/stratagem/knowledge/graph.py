@@ -6,7 +6,8 @@ are read only when both ends have nothing smaller left, and then up to a bound.
 
 Walks and paths do not pass through deleted concepts. Whether a concept is deleted is asked of
 those on the path that was found, not of every one that was met: a deleted concept is rare, and
-asking costs as much as the step. A path with one on it is searched for again without it.
+asking costs as much as the step. A path with one on it is searched for again without it. Asked
+about a moment, relationships and concepts that did not hold then are passed over like deleted ones.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Related
-from stratagem.knowledge.records import Concept, ConceptRecords
+from stratagem.knowledge.records import Concept, ConceptRecords, content_of
 from stratagem.knowledge.spaces import CONCEPTS, PREREQUISITE
+from stratagem.knowledge.valid_time import holds_at
 from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import Reader
 
 __all__ = ["BuiltInGraph", "Graph", "Required", "Walk", "read_some"]
 
 Way = tuple[bool, str] | None
+Living = Callable[[Sequence[int]], dict[int, Concept]]
 N = TypeVar("N", int, str)
 
 # A side with more relationships than this is a large one, whatever their number.
@@ -76,30 +79,64 @@ class Graph(Protocol):
         ...
 
 
-class BuiltInGraph:
-    """See `Graph`: answered by the database itself, in any view."""
+class _Links(NamedTuple):
+    """Relationships that a view shows; with a moment, those that held then."""
 
-    def __init__(self, reader: Reader, view: View) -> None:
+    reader: Reader
+    view: View
+    at: int | None
+
+    def read(self, nodes: Sequence[int], limit: int, by: Way = None) -> list[LinkEnd]:
+        """Return the relationships of some concepts."""
+        return self.select_held(self.reader.catalogue.links(self.view, nodes, limit=limit, by=by))
+
+    def select_held(self, links: list[LinkEnd]) -> list[LinkEnd]:
+        """Return the relationships that held at the moment."""
+        if self.at is None or not links:
+            return links
+        contents = self.reader.log.contents([link.sequence for link in links])
+        return [
+            link for link in links if holds_at(content_of(contents[link.sequence].payload), self.at)
+        ]
+
+
+class BuiltInGraph:
+    """See `Graph`: answered by the database itself, in any view and about any moment."""
+
+    def __init__(self, reader: Reader, view: View, at: int | None = None) -> None:
         self._reader = reader
         self._view = view
+        self._at = at
+        self._links = _Links(reader, view, at)
         self._records = ConceptRecords(reader, view)
+
+    def _living(self, subjects: Sequence[int]) -> dict[int, Concept]:
+        """Return concepts that are there, and held at the moment."""
+        found = self._records.by_subject(subjects)
+        return {node: each for node, each in found.items() if self._held(each)}
+
+    def _held(self, concept: Concept) -> bool:
+        return self._at is None or holds_at(concept.content, self._at)
 
     def neighbours(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """See `Graph`."""
         node = self._records.subject(concept_id)
+        # How many of the strongest held then is known when they are read.
+        most = limit if self._at is None else limits.LINKS_READ_MAX
         links = [
             link
             for outgoing in _ways(direction)
             for each in ([label] if label else self._records.labels())
             for link in self._reader.catalogue.strongest_links(
-                self._view, node, outgoing=outgoing, label=each, limit=limit
+                self._view, node, outgoing=outgoing, label=each, limit=most
             )
         ]
+        links = self._links.select_held(links)
         links.sort(key=lambda link: (-link.weight, link.sequence))
-        nearest = links[:limit]
-        concepts = self._records.by_subject([link.other for link in nearest])
+        concepts = self._living([link.other for link in links[:most]])
+        nearest = [link for link in links[:most] if link.other in concepts][:limit]
         return [
             Related(
                 concepts[link.other].id,
@@ -121,14 +158,12 @@ class BuiltInGraph:
         links: list[LinkEnd] = []
         more = False
         while frontier and not more:
-            step = self._reader.catalogue.links(
-                self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
-            )
+            step = self._links.read(frontier, limits.LINKS_READ_MAX, (False, PREREQUISITE))
             links += step
             met = list(dict.fromkeys(link.other for link in step if link.other not in seen))
             seen.update(met)
             room = limits.PREREQUISITES_MAX - len(reached)
-            concepts = read_some(self._records.by_subject, met, room + 1)
+            concepts = read_some(self._living, met, room + 1)
             depth = reached[frontier[0]].depth + 1 if frontier[0] in reached else 1
             frontier = [number for number in met if number in concepts]
             more = len(frontier) > room or len(step) == limits.LINKS_READ_MAX
@@ -147,13 +182,15 @@ class BuiltInGraph:
         ends = self._records.subject(start_id), self._records.subject(end_id)
         barred: set[int] = set()
         for attempt in range(_TRIES + 1):
-            search = _Search(self._reader, self._view, *ends, barred=barred)
-            living = self._records if attempt == _TRIES else None
+            search = _Search(self._links, *ends, barred=barred)
+            living = self._living if attempt == _TRIES else None
             steps = search.run(depth_max, living)
             if steps is None:
                 return None
             concepts = self._records.by_subject([step.node for step in steps])
-            dead = {step.node for step in steps} - concepts.keys()
+            # The ends were asked about, whenever they held.
+            held = {node for node, each in concepts.items() if node in ends or self._held(each)}
+            dead = {step.node for step in steps} - held
             if not dead:
                 return [
                     PathStep(
@@ -175,7 +212,7 @@ class BuiltInGraph:
         source, target = self._records.subject(source_id), self._records.subject(target_id)
         ways: tuple[Way, Way] = ((True, PREREQUISITE), (False, PREREQUISITE))
         # All of it is read: what is not found here is written.
-        search = _Search(self._reader, self._view, target, source, ways=ways, links_max=-1)
+        search = _Search(self._links, target, source, ways=ways, links_max=-1)
         steps = search.run(limits.CYCLE_DEPTH_MAX)
         if steps is None:
             return None
@@ -185,8 +222,10 @@ class BuiltInGraph:
     def needs(self, concept_ids: Sequence[str]) -> list[tuple[str, str]]:
         """Return what some concepts require themselves: pairs of what is needed, and by what."""
         numbers = self._reader.records.subjects(CONCEPTS, concept_ids)
-        links = self._reader.catalogue.links(
-            self._view, sorted(numbers.values()), by=(False, PREREQUISITE)
+        links = self._links.select_held(
+            self._reader.catalogue.links(
+                self._view, sorted(numbers.values()), by=(False, PREREQUISITE)
+            )
         )
         named = self._reader.records.names(sorted({link.other for link in links}))
         ids = {number: concept_id for concept_id, number in numbers.items()}
@@ -199,10 +238,8 @@ class BuiltInGraph:
         after: dict[int, int] = {}
         frontier = [root]
         while frontier:
-            links = self._reader.catalogue.links(
-                self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
-            )
-            living = self._records.by_subject(list({link.other for link in links}))
+            links = self._links.read(frontier, limits.LINKS_READ_MAX, (False, PREREQUISITE))
+            living = self._living(list({link.other for link in links}))
             frontier = []
             for link in links:
                 if link.other == root:
@@ -251,8 +288,7 @@ class _Search:
 
     def __init__(
         self,
-        reader: Reader,
-        view: View,
+        links: _Links,
         start: int,
         end: int,
         *,
@@ -260,16 +296,15 @@ class _Search:
         barred: set[int] | frozenset[int] = frozenset(),
         links_max: int | None = None,
     ) -> None:
-        self._reader = reader
-        self._view = view
+        self._links = links
         self._fore = _Side(start, ways[0])
         self._back = _Side(end, ways[1])
         self._barred = barred
         # In one step; -1 for all.
         self._links_max = limits.LINKS_READ_MAX if links_max is None else links_max
 
-    def run(self, depth_max: int, living: ConceptRecords | None = None) -> list[_Step] | None:
-        """Return the path; with a book, looking only at concepts that it shows."""
+    def run(self, depth_max: int, living: Living | None = None) -> list[_Step] | None:
+        """Return the path; looking only at concepts that are there, where it can read them."""
         fore, back = self._fore, self._back
         if fore.root == back.root:
             return [_Step(fore.root)]
@@ -282,18 +317,16 @@ class _Search:
 
     def _size(self, side: _Side) -> tuple[int, int]:
         if side.size is None:
-            side.size = self._reader.catalogue.link_count(side.frontier, _LARGE)
+            side.size = self._links.reader.catalogue.link_count(side.frontier, _LARGE)
         return side.size, len(side.frontier)
 
-    def _grow(self, side: _Side, other: _Side, living: ConceptRecords | None) -> int | None:
+    def _grow(self, side: _Side, other: _Side, living: Living | None) -> int | None:
         """Take one step on a side, or as much of it as it takes to meet the other one."""
         frontier, side.frontier, side.size = side.frontier, [], None
         side.depth += 1
         room = self._links_max
         for begin in range(0, len(frontier), _AT_ONCE):
-            links = self._reader.catalogue.links(
-                self._view, frontier[begin : begin + _AT_ONCE], limit=room, by=side.way
-            )
+            links = self._links.read(frontier[begin : begin + _AT_ONCE], room, side.way)
             room = room if room < 0 else max(0, room - len(links))
             met = self._newly_reached(side, links, living)
             side.reached.update(met)
@@ -304,7 +337,7 @@ class _Search:
         return None
 
     def _newly_reached(
-        self, side: _Side, links: list[LinkEnd], living: ConceptRecords | None
+        self, side: _Side, links: list[LinkEnd], living: Living | None
     ) -> dict[int, LinkEnd]:
         """Return the nodes that are reached for the first time, and by which link."""
         met: dict[int, LinkEnd] = {}
@@ -313,8 +346,9 @@ class _Search:
                 met.setdefault(link.other, link)
         if living is None:
             return met
-        there = living.by_subject(list(met))
-        return {node: link for node, link in met.items() if node in there}
+        there = living(list(met))
+        ends = {self._fore.root, self._back.root}
+        return {node: link for node, link in met.items() if node in there or node in ends}
 
     def _steps(self, meeting: int) -> Iterator[_Step]:
         for link in reversed(list(self._fore.back(meeting))):

@@ -29,7 +29,7 @@ from stratagem.knowledge.models import (
     Prerequisites,
     Results,
 )
-from stratagem.knowledge.parameters import ConceptId, ConceptLimit, Depth, Learner
+from stratagem.knowledge.parameters import ConceptId, ConceptLimit, Depth, Learner, ValidAt
 from stratagem.knowledge.records import Concept, ConceptRecords, Score, content_of
 from stratagem.knowledge.relationships import Relationships, describe_cycle
 from stratagem.knowledge.spaces import (
@@ -56,6 +56,7 @@ class Learning(Relationships):
         concept_id: ConceptId,
         *,
         depth: Depth = limits.PREREQUISITE_DEPTH_DEFAULT,
+        valid_at: ValidAt = None,
         cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -68,14 +69,16 @@ class Learning(Relationships):
         self._services.require("get_prerequisites")
         checks.concept_id(concept_id)
         begin = read_cursor(cursor, most=limits.PREREQUISITES_MAX)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
-            walk = self._services.graph(reader, records.view).prerequisites(concept.id)
+            walk = self._services.graph(reader, records.view, at).prerequisites(concept.id)
             answer = _prerequisites(walk, concept.id, depth, begin)
-            mark_disputes(records, answer.prerequisites, records.view.time)
+            shown_at = records.view.time if at is None else at
+            mark_disputes(records, answer.prerequisites, shown_at)
             if walk.circular:
-                answer.cycle = BuiltInGraph(reader, records.view).circle(concept.id)
+                answer.cycle = BuiltInGraph(reader, records.view, at).circle(concept.id)
                 answer.note = _join(_describe_circle(records, answer.cycle), answer.note)
         return answer
 
@@ -87,6 +90,7 @@ class Learning(Relationships):
             Sequence[str], Param("Ids or names of what is known besides", plural="known")
         ] = (),
         learner: Learner = None,
+        valid_at: ValidAt = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> LearningPath:
@@ -99,6 +103,7 @@ class Learning(Relationships):
         checks.concept_id(target, field="target")
         given = checks.concept_ids(known, field="known", most=limits.KNOWN_MAX)
         name = self._learner(learner)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             goal = records.concept(target, field="target")
@@ -106,14 +111,14 @@ class Learning(Relationships):
             told |= {each.id: each.name for each, _ in _known_by(records, name)}
             if goal.id in told:
                 return LearningPath(goal.name, [], _DONE.format(goal.name), [goal.name], name)
-            walk = self._services.graph(reader, records.view).prerequisites(goal.id, told)
+            walk = self._services.graph(reader, records.view, at).prerequisites(goal.id, told)
             concepts = [goal, *(each.concept for each in walk.found)]
             ids = [each.id for each in concepts]
             order = learning_order.arrange(ids, walk.needs)
             steps = _learning_steps(concepts, order, records.scores(concepts))
-            passed = _passed_by(records, ids, told)
+            passed = _passed_by(BuiltInGraph(reader, records.view, at), ids, told)
             items = [each for step in steps for each in step.concepts]
-            mark_disputes(records, items, records.view.time)
+            mark_disputes(records, items, records.view.time if at is None else at)
         cycle = order.cycles[0] if order.cycles else None
         return LearningPath(
             goal.name,
@@ -210,13 +215,11 @@ def _known_by(records: ConceptRecords, learner: str) -> list[tuple[Concept, int]
     return [(concepts[each], at) for each, at in since.items() if each in concepts]
 
 
-def _passed_by(
-    records: ConceptRecords, concept_ids: Sequence[str], known: dict[str, str]
-) -> list[str]:
+def _passed_by(graph: BuiltInGraph, concept_ids: Sequence[str], known: dict[str, str]) -> list[str]:
     """Return the names of known concepts that something on a path requires."""
     if not known:
         return []
-    needs = BuiltInGraph(records.reader, records.view).needs(concept_ids)
+    needs = graph.needs(concept_ids)
     return [known[each] for each in dict.fromkeys(source for source, _ in needs) if each in known]
 
 

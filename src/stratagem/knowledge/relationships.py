@@ -36,7 +36,6 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
-from stratagem.knowledge.valid_time import holds_at
 from stratagem.parameters import AsOf, BranchName, Cursor, Param, RequestId
 from stratagem.storage.contract import Transaction
 
@@ -144,17 +143,14 @@ class Relationships(Concepts):
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
         page = ListPosition.at(cursor, limit)
-        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
             if label is not None:
                 records.check_label(label)
-            graph = self._services.graph(reader, records.view)
-            wanted = page.read if at is None else limits.LINKS_READ_MAX
-            found = graph.neighbours(concept.id, direction=way, label=label, limit=wanted)
-            if at is not None:
-                found = _select_held(records, concept.id, found, at)
+            graph = self._services.graph(reader, records.view, at)
+            found = graph.neighbours(concept.id, direction=way, label=label, limit=page.read)
             kept = page.cut(found)
             _add_notes(records, concept.id, kept)
             mark_disputes(records, kept, records.view.time if at is None else at)
@@ -166,10 +162,13 @@ class Relationships(Concepts):
         end_concept_id: Annotated[str, Param("Where the path ends", quiet=True)],
         *,
         max_depth: PathDepth = limits.PATH_DEPTH_DEFAULT,
+        valid_at: ValidAt = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Path:
         """Return a shortest path between two concepts, whichever way its relationships lead.
+
+        `valid_at` takes no step over relationships and concepts that did not hold then.
 
         Raises:
             PathNotFound: There is none of at most `max_depth` relationships.
@@ -177,13 +176,14 @@ class Relationships(Concepts):
         self._services.require("get_concept_chain")
         checks.concept_id(start_concept_id, field="start_concept_id")
         checks.concept_id(end_concept_id, field="end_concept_id")
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             start = records.concept(start_concept_id, field="start_concept_id")
             end = records.concept(end_concept_id, field="end_concept_id")
-            graph = self._services.graph(reader, records.view)
+            graph = self._services.graph(reader, records.view, at)
             path = graph.path(start.id, end.id, max_depth)
-            mark_disputes(records, path or (), records.view.time)
+            mark_disputes(records, path or (), records.view.time if at is None else at)
         if path is None:
             raise PathNotFound(
                 f"There is no path of at most {max_depth} relationships between these concepts.",
@@ -295,22 +295,6 @@ def _relationship_keys(concept_id: str, related: Sequence[Related]) -> list[str]
         source, target = ends if each.direction == "outgoing" else reversed(ends)
         keys.append(relationship_key(source, target, each.relationship_type.lower()))
     return keys
-
-
-def _select_held(
-    records: ConceptRecords, concept_id: str, related: Sequence[Related], at: int
-) -> list[Related]:
-    """Return the neighbours that hold at a moment, by relationships that do."""
-    keys = _relationship_keys(concept_id, related)
-    contents = records.relationships(keys)
-    concepts = records.by_id([each.concept_id for each in related])
-    return [
-        each
-        for key, each in zip(keys, related, strict=True)
-        if each.concept_id in concepts
-        and holds_at(contents.get(key, {}), at)
-        and holds_at(concepts[each.concept_id].content, at)
-    ]
 
 
 def _add_notes(records: ConceptRecords, concept_id: str, related: Sequence[Related]) -> None:

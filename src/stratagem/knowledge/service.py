@@ -115,7 +115,7 @@ class Knowledge(Curation):
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         page = ListPosition.at(cursor, limit)
-        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
+        at = self._valid_moment(valid_at)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
@@ -164,7 +164,7 @@ class Knowledge(Curation):
         text = checks.query(query)
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
-        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
+        at = self._valid_moment(valid_at)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
@@ -205,7 +205,7 @@ class Knowledge(Curation):
     ) -> Results[ConceptListed]:
         """Find concepts by a part of their name and by where they belong, newest first."""
         self._services.require("search_concepts_exact")
-        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
+        at = self._valid_moment(valid_at)
         wanted = ConceptFilter(
             checks.part(name),
             checks.level(area, "area"),
@@ -226,6 +226,7 @@ class Knowledge(Curation):
         self,
         *,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        valid_at: ValidAt = None,
         cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -233,9 +234,10 @@ class Knowledge(Curation):
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
         page = ListPosition.at(cursor, limit)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            found = concept_lists.newest(records, page.read)
+            found = concept_lists.newest(records, page.read, at)
             kept = [
                 RecentConcept(
                     each.id,
@@ -247,19 +249,23 @@ class Knowledge(Curation):
                 )
                 for each in page.cut(found)
             ]
-            mark_disputes(records, kept, records.view.time)
+            mark_disputes(records, kept, records.view.time if at is None else at)
         return page.results(found, kept, "Found")
 
-    def list_hierarchy(self, *, branch: BranchName = None, as_of: AsOf = None) -> Hierarchy:
+    def list_hierarchy(
+        self, *, valid_at: ValidAt = None, branch: BranchName = None, as_of: AsOf = None
+    ) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
 
-        The counts of the present are kept until anything is written, by whomever.
+        The counts of the present are kept until anything is written, by whomever. With `valid_at`
+        concepts that held then are counted.
         """
         self._services.require("list_hierarchy")
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            if records.view.limit != OPEN_END:
-                return concept_lists.hierarchy(concept_lists.counts(records))
+            if at is not None or records.view.limit != OPEN_END:
+                return concept_lists.hierarchy(concept_lists.counts(records, at))
             counted = self._foundation.cache.get(
                 ("hierarchy", records.view.lineage),
                 reader.log.head().sequence,
@@ -273,6 +279,7 @@ class Knowledge(Curation):
         min_certainty: CertaintyBound = 0,
         max_certainty: CertaintyBound = 100,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        valid_at: ValidAt = None,
         cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -288,11 +295,12 @@ class Knowledge(Curation):
                 hint="Exchange the two.",
             )
         page = ListPosition.at(cursor, limit)
+        at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            found = concept_lists.by_certainty(records, low, high, page.read)
+            found = concept_lists.by_certainty(records, (low, high), page.read, at)
             kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
-            mark_disputes(records, kept, records.view.time)
+            mark_disputes(records, kept, records.view.time if at is None else at)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
 

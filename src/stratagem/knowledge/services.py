@@ -111,16 +111,22 @@ class Services:
             if self._chosen.get(name) is None and not self._state(name).available:
                 raise _unavailable(name, "not initialized", tool=tool)
 
-    def graph(self, reader: Reader, view: View) -> Graph:
-        """Return what answers questions about relationships in a view.
+    def graph(self, reader: Reader, view: View, at: int | None = None) -> Graph:
+        """Return what answers questions about relationships in a view, as they held at a moment.
+
+        Only the database knows when something held.
 
         Raises:
             ServiceUnavailable: It was chosen for this view, and is not there.
         """
         service = self._foundation.external.graph
-        if service is not None and self._answers(_GRAPH, service, reader.outbox, view):
+        if (
+            at is None
+            and service is not None
+            and self._answers(_GRAPH, service, reader.outbox, view)
+        ):
             return ExternalGraph(service, reader, view)
-        return BuiltInGraph(reader, view)
+        return BuiltInGraph(reader, view, at)
 
     def nearest(
         self, reader: Reader, view: View, tags: Sequence[str]

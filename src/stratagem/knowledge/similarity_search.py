@@ -174,7 +174,7 @@ class _Judge:
 
     def _find_certain(self, floor: float) -> None:
         self._asked = True
-        certain = concept_lists.by_certainty(self.records, floor, 100, _FEW + 1)
+        certain = concept_lists.by_certainty(self.records, (floor, 100), _FEW + 1)
         if len(certain) <= _FEW:
             self._certain = frozenset(concept.sequence for concept, _ in certain)
 

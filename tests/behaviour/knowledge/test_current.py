@@ -86,6 +86,65 @@ def test_what_held_at_a_time_is_found_whenever_it_was_told(meaning: Knowing) -> 
     assert upside_down["details"]["field"] == "valid_to"
 
 
+@proves("knowledge:valid-time")
+def test_every_reading_can_be_about_a_past_moment(call: Knowing) -> None:
+    gas, led, lamp, wire = (
+        call.concept(name, area=area, certainty_score=score, **period)
+        for name, area, score, period in (
+            ("Gas light", "Old", 10, {"valid_to": "1930"}),
+            ("Diode", "New", 20, {"valid_from": "1962"}),
+            ("Lamp", "Both", 30, {}),
+            ("Wire", "Both", 40, {}),
+        )
+    )
+    call.relate(gas, lamp, "prerequisite")
+    call.relate(led, lamp, "prerequisite")
+    call.relate(wire, lamp, "prerequisite", valid_from="1880")
+    call.relate(led, gas, "supersedes", valid_from="1962")
+
+    then: dict[str, Any] = {"valid_at": "1920"}
+
+    def needed(**options: Any) -> set[str]:
+        found = call("get_prerequisites", concept_id=lamp, **options)["prerequisites"]
+        return {each["name"] for each in found}
+
+    assert needed(**then) == {"Gas light", "Wire"}
+    assert needed(valid_at="1870") == {"Gas light"}
+    assert needed(valid_at="2000") == {"Diode", "Wire"}
+    assert needed() == {"Gas light", "Diode", "Wire"}
+    path = call("get_learning_path", target=lamp, **then)["steps"]
+    assert {each["name"] for each in path[0]["concepts"]} == {"Gas light", "Wire"}
+    assert set(call.names("get_recent_concepts", **then)) == {"Gas light", "Lamp", "Wire"}
+    assert call.names("get_concepts_by_certainty", **then) == ["Gas light", "Lamp", "Wire"]
+    areas = call("list_hierarchy", **then)["areas"]
+    assert [(each["name"], each["concept_count"]) for each in areas] == [("Both", 2), ("Old", 1)]
+    ends = {"start_concept_id": wire, "end_concept_id": gas}
+    assert call("get_concept_chain", **ends, **then)["length"] == 2
+    # The path leads by Diode from 1962 on; before 1880 none leads away from Wire.
+    none = call.refusal("get_concept_chain", **ends, valid_at="1870")
+    assert none["error"] == "path_not_found"
+    # What a path begins or ends with was asked for, whenever it held.
+    assert call("get_concept_chain", **ends, valid_at="2000")["path"][-1]["name"] == "Gas light"
+    assert "superseded_by" not in call.get(gas, **then)
+    assert refs(call.get(gas), "superseded_by") == ["Diode"]
+    answer = call("get_concept", concept_id=gas, valid_at="2000")
+    assert answer["note"].startswith("This did not hold at 2000")
+
+
+@proves("knowledge:valid-time")
+def test_a_context_has_no_relationships_of_another_time(meaning: Knowing) -> None:
+    acme = meaning.concept("Acme", "A company that makes anvils.")
+    ann, bob = meaning.concepts("Ann", "Bob")
+    meaning.relate(ann, acme, "relates_to", valid_to="2020")
+    meaning.relate(bob, acme, "relates_to", valid_from="2020")
+
+    now = meaning("get_context", query="company that makes anvils")["context"]
+    then = meaning("get_context", query="company that makes anvils", valid_at="2019")["context"]
+
+    assert ("Bob" in now, "Ann" in now) == (True, False)
+    assert ("Bob" in then, "Ann" in then) == (False, True)
+
+
 @proves("knowledge:similarity")
 def test_similarity_is_absolute_and_nonsense_finds_nothing(meaning: Knowing) -> None:
     for name, explanation in (

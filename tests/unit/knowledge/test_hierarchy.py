@@ -23,9 +23,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     count = concept_lists.counts
 
-    def counting(book: ConceptRecords) -> list[tuple[tuple[str, ...], int]]:
+    def counting(
+        book: ConceptRecords, at: int | None = None
+    ) -> list[tuple[tuple[str, ...], int]]:
         asked.append(book.view.branch.name)
-        return count(book)
+        return count(book, at)
 
     monkeypatch.setattr(concept_lists, "counts", counting)
     return asked

@@ -98,14 +98,18 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         concept_id: str,
         *,
         include_history: bool = False,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
+        With `valid_at` it says what had superseded or contested it then, and whether it held.
+
         Args:
             concept_id: Id or name.
             include_history: With earlier explanations.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -117,6 +121,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             {
                 "concept_id": concept_id,
                 "include_history": include_history,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -347,15 +352,19 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         end_concept_id: str,
         *,
         max_depth: int = 5,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Path:
         """Return a shortest path between two concepts, whichever way its relationships lead.
 
+        `valid_at` takes no step over relationships and concepts that did not hold then.
+
         Args:
             start_concept_id: Where the path begins.
             end_concept_id: Where the path ends.
             max_depth: Most steps.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -368,6 +377,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "start_concept_id": start_concept_id,
                 "end_concept_id": end_concept_id,
                 "max_depth": max_depth,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -378,6 +388,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         concept_id: str,
         *,
         depth: int = 3,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -390,6 +401,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             depth: Most steps.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -399,6 +411,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             {
                 "concept_id": concept_id,
                 "depth": depth,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -411,6 +424,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         *,
         known: Sequence[str] = (),
         learner: str | None = None,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> LearningPath:
@@ -424,6 +438,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             target: What to learn: id or name.
             known: Ids or names of what is known besides.
             learner: Who learns; the caller by default.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -433,6 +448,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "target": target,
                 "known": known,
                 "learner": learner,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -840,6 +856,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         self,
         *,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -848,6 +865,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -856,6 +874,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             Knowledge.get_recent_concepts,
             {
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -865,19 +884,23 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
     def list_hierarchy(
         self,
         *,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
 
-        The counts of the present are kept until anything is written, by whomever.
+        The counts of the present are kept until anything is written, by whomever. With `valid_at`
+        concepts that held then are counted.
 
         Args:
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
-            Knowledge.list_hierarchy, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
+            Knowledge.list_hierarchy,
+            {"valid_at": valid_at, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
         )
 
     def get_concepts_by_certainty(
@@ -886,6 +909,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         min_certainty: float = 0,
         max_certainty: float = 100,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -896,6 +920,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             min_certainty: A certainty from 0 to 100.
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -906,6 +931,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "min_certainty": min_certainty,
                 "max_certainty": max_certainty,
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -968,14 +994,18 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         concept_id: str,
         *,
         include_history: bool = False,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
+        With `valid_at` it says what had superseded or contested it then, and whether it held.
+
         Args:
             concept_id: Id or name.
             include_history: With earlier explanations.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -987,6 +1017,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             {
                 "concept_id": concept_id,
                 "include_history": include_history,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -1217,15 +1248,19 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         end_concept_id: str,
         *,
         max_depth: int = 5,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Path:
         """Return a shortest path between two concepts, whichever way its relationships lead.
 
+        `valid_at` takes no step over relationships and concepts that did not hold then.
+
         Args:
             start_concept_id: Where the path begins.
             end_concept_id: Where the path ends.
             max_depth: Most steps.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -1238,6 +1273,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "start_concept_id": start_concept_id,
                 "end_concept_id": end_concept_id,
                 "max_depth": max_depth,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -1248,6 +1284,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         concept_id: str,
         *,
         depth: int = 3,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -1260,6 +1297,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             depth: Most steps.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1269,6 +1307,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             {
                 "concept_id": concept_id,
                 "depth": depth,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -1281,6 +1320,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         *,
         known: Sequence[str] = (),
         learner: str | None = None,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> LearningPath:
@@ -1294,6 +1334,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             target: What to learn: id or name.
             known: Ids or names of what is known besides.
             learner: Who learns; the caller by default.
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1303,6 +1344,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "target": target,
                 "known": known,
                 "learner": learner,
+                "valid_at": valid_at,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
             },
@@ -1712,6 +1754,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         self,
         *,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -1720,6 +1763,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1728,6 +1772,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             Knowledge.get_recent_concepts,
             {
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -1737,19 +1782,23 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
     async def list_hierarchy(
         self,
         *,
+        valid_at: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
 
-        The counts of the present are kept until anything is written, by whomever.
+        The counts of the present are kept until anything is written, by whomever. With `valid_at`
+        concepts that held then are counted.
 
         Args:
+            valid_at: Only what held then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
-            Knowledge.list_hierarchy, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
+            Knowledge.list_hierarchy,
+            {"valid_at": valid_at, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
         )
 
     async def get_concepts_by_certainty(
@@ -1758,6 +1807,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         min_certainty: float = 0,
         max_certainty: float = 100,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
@@ -1768,6 +1818,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             min_certainty: A certainty from 0 to 100.
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1778,6 +1829,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "min_certainty": min_certainty,
                 "max_certainty": max_certainty,
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
