@@ -23,9 +23,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     count = concept_lists.counts
 
-    def counting(
-        book: ConceptRecords, at: int | None = None
-    ) -> list[tuple[tuple[str, ...], int]]:
+    def counting(book: ConceptRecords, at: int | None = None) -> list[tuple[tuple[str, ...], int]]:
         asked.append(book.view.branch.name)
         return count(book, at)
 
