@@ -77,7 +77,7 @@ class ConceptFilter:
 
 def newest(records: ConceptRecords, limit: int, at: int | None = None) -> list[Concept]:
     """Return the concepts that were created last, newest first; only those that held `at`."""
-    return list(islice(_held(_by_age(records), at), limit))
+    return list(islice(_select_held(_by_age(records), at), limit))
 
 
 def find_matching(
@@ -130,7 +130,7 @@ def counts(records: ConceptRecords, at: int | None = None) -> list[tuple[tuple[s
     """
     if at is not None:
         return sorted(
-            Counter(place_of(each.content) for each in _held(_by_age(records), at)).items()
+            Counter(place_of(each.content) for each in _select_held(_by_age(records), at)).items()
         )
     tallies = records.reader.catalogue.group_counts(records.view.lineage, CONCEPT)
     return sorted((tuple(group.split("\x1f")), count) for group, count in tallies.items())
@@ -185,7 +185,7 @@ def _select_by_facet(records: ConceptRecords, wanted: ConceptFilter) -> list[int
     return None
 
 
-def _held(concepts: Iterator[Concept], at: int | None) -> Iterator[Concept]:
+def _select_held(concepts: Iterator[Concept], at: int | None) -> Iterator[Concept]:
     return (each for each in concepts if at is None or holds_at(each.content, at))
 
 

@@ -110,12 +110,12 @@ class BuiltInGraph:
         self._links = _Links(reader, view, at)
         self._records = ConceptRecords(reader, view)
 
-    def _living(self, subjects: Sequence[int]) -> dict[int, Concept]:
+    def _read_living(self, subjects: Sequence[int]) -> dict[int, Concept]:
         """Return concepts that are there, and held at the moment."""
         found = self._records.by_subject(subjects)
-        return {node: each for node, each in found.items() if self._held(each)}
+        return {node: each for node, each in found.items() if self._holds_then(each)}
 
-    def _held(self, concept: Concept) -> bool:
+    def _holds_then(self, concept: Concept) -> bool:
         return self._at is None or holds_at(concept.content, self._at)
 
     def neighbours(
@@ -135,7 +135,7 @@ class BuiltInGraph:
         ]
         links = self._links.select_held(links)
         links.sort(key=lambda link: (-link.weight, link.sequence))
-        concepts = self._living([link.other for link in links[:most]])
+        concepts = self._read_living([link.other for link in links[:most]])
         nearest = [link for link in links[:most] if link.other in concepts][:limit]
         return [
             Related(
@@ -163,7 +163,7 @@ class BuiltInGraph:
             met = list(dict.fromkeys(link.other for link in step if link.other not in seen))
             seen.update(met)
             room = limits.PREREQUISITES_MAX - len(reached)
-            concepts = read_some(self._living, met, room + 1)
+            concepts = read_some(self._read_living, met, room + 1)
             depth = reached[frontier[0]].depth + 1 if frontier[0] in reached else 1
             frontier = [number for number in met if number in concepts]
             more = len(frontier) > room or len(step) == limits.LINKS_READ_MAX
@@ -183,13 +183,15 @@ class BuiltInGraph:
         barred: set[int] = set()
         for attempt in range(_TRIES + 1):
             search = _Search(self._links, *ends, barred=barred)
-            living = self._living if attempt == _TRIES else None
+            living = self._read_living if attempt == _TRIES else None
             steps = search.run(depth_max, living)
             if steps is None:
                 return None
             concepts = self._records.by_subject([step.node for step in steps])
             # The ends were asked about, whenever they held.
-            held = {node for node, each in concepts.items() if node in ends or self._held(each)}
+            held = {
+                node for node, each in concepts.items() if node in ends or self._holds_then(each)
+            }
             dead = {step.node for step in steps} - held
             if not dead:
                 return [
@@ -239,7 +241,7 @@ class BuiltInGraph:
         frontier = [root]
         while frontier:
             links = self._links.read(frontier, limits.LINKS_READ_MAX, (False, PREREQUISITE))
-            living = self._living(list({link.other for link in links}))
+            living = self._read_living(list({link.other for link in links}))
             frontier = []
             for link in links:
                 if link.other == root:
