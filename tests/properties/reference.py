@@ -46,8 +46,8 @@ class Node:
 
     @cached_property
     def versions(self) -> frozenset[tuple[int, int]]:
-        """Return the writes that went into this version."""
-        return frozenset((node.branch, node.sequence) for node in self.ancestors)
+        """Return the writes that went into this version: to hear of one is none."""
+        return frozenset((node.branch, node.sequence) for node in self.ancestors if node.sequence)
 
 
 @dataclass
@@ -81,9 +81,7 @@ def base_of(ours: Node | None, theirs: Node | None) -> Any:
     if ours is None or theirs is None:
         return Absent
     base = _base_among(ours.ancestors & theirs.ancestors)
-    # A branch that only heard of a version that it does not hold was not made from it.
-    mine, yours = (each.sources if each.sequence else frozenset() for each in (ours, theirs))
-    return _base_alike(base, _content(ours), _content(theirs), mine, yours)
+    return _base_alike(base, _content(ours), _content(theirs), ours.sources, theirs.sources)
 
 
 def _base_alike(

@@ -32,6 +32,30 @@ def test_random_walks_agree_with_the_naive_model() -> None:
     assert min(taken[name] for name in ("merge", "diff", "search", "purge", "restore")) > 0
 
 
+def test_a_branch_that_only_learnt_of_a_deletion_is_a_base_like_any_other() -> None:
+    history = Histories()
+    try:
+        for _ in range(3):
+            history.fork(pick=0, when=0)
+        history.fork(pick=6436, when=9034)
+        history.delete(pick=94)
+        history.store(pick=8072, key=("n1", "k2"), value={}, tags=["t3", "t2"], ttl=0)
+        history.restore(pick=2302)
+        history.merge(one=5913, other=8255, strategy=None, decided=False, side=2908)
+        history.forget(pick=5950, key=("n1", "k2"))
+        history.merge(one=1351, other=1285, strategy="target_wins", decided=True, side=9015)
+        history.store(pick=3123, key=("n2", "k2"), value={"f1": {}}, tags=["t3"], ttl=0)
+        history.forget(pick=48, key=("n1", "k2"))
+        history.store(pick=6392, key=("n1", "k2"), value=1, tags=[], ttl=0)
+        history.merge(one=8481, other=958, strategy=None, decided=True, side=1359)
+        history.merge(one=3422, other=3020, strategy=None, decided=False, side=3003)
+        history.merge(one=9983, other=742, strategy="target_wins", decided=True, side=3769)
+        history.merge(one=2968, other=6426, strategy=None, decided=True, side=1704)
+        history.sync_everything()
+    finally:
+        history.teardown()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_long_random_histories_agree_with_the_naive_model() -> None:

@@ -337,7 +337,7 @@ class _Merger:
             for subject, name in self.reader.records.names(apart).items()
         }
         known = bases.candidates(apart, self.base_known)
-        deletions = self.deletions(subject for subject in apart if subject not in theirs)
+        deletions = self.deletions(bases, [subject for subject in apart if subject not in theirs])
         for subject in apart:
             name = names[subject]
             if not self.kind(name.space).derived:
@@ -352,12 +352,12 @@ class _Merger:
                 self.merge_record(name, base, held, origin)
         self.decide()
 
-    def deletions(self, subjects: Iterable[int]) -> dict[int, int]:
-        """Return the versions by which the source has deleted some subjects."""
-        lineage = self.reader.branches.lineage(self.source)
-        found = self.reader.changes.known_versions(list(subjects), dict(lineage))
-        # What a nearer branch wrote is later than all that it borrows.
-        return {subject: max(cut.limit for cut in cuts) for subject, cuts in found.items()}
+    def deletions(self, bases: _Bases, subjects: Sequence[int]) -> dict[int, int]:
+        """Return the versions by which the source has deleted some subjects, or learnt of that."""
+        held = bases.deletions(subjects, dict(self.reader.branches.lineage(self.source)))
+        learnt = [subject for subject in subjects if subject not in held]
+        found = held | bases.deletions(learnt, self.theirs_known)
+        return {subject: cut.limit for subject, cut in found.items()}
 
     def merge_record(
         self,
@@ -651,11 +651,27 @@ class _Bases:
         return _Held(self.content_of(record), versions)
 
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
-        """Return the version of a record that a branch showed at some point."""
+        """Return the version of a record that a branch showed at some point.
+
+        A branch that never had the record, and has learnt that others deleted it, is where the last
+        of them left it.
+        """
         branches = self._reader.branches
         lineage = branches.lineage(branches.by_id(branch), upto)
         versions = self.versions_within(subject, dict(lineage))
-        return next((Cut(each, versions[each]) for each, _ in lineage if each in versions), None)
+        for each, _ in lineage:
+            if each in versions:
+                return Cut(each, versions[each])
+        return self.deletions([subject], self.knowledge(branch, upto)).get(subject)
+
+    def deletions(self, subjects: Sequence[int], known: Vector) -> dict[int, Cut]:
+        """Return the last versions by which some subjects were deleted, as far as is known."""
+        found = {}
+        for subject, versions in self.candidates(subjects, known).items():
+            gone = [cut for cut in versions if self.content(cut) is ABSENT]
+            if gone:
+                found[subject] = max(gone, key=lambda cut: cut.limit)
+        return found
 
     def virtual(self, subject: int, space: Space, states: Sequence[_State]) -> Base:
         """Merge what several branches held of a record into one base."""
