@@ -42,12 +42,12 @@ HANDLER = {"type": "mcp", "server": "up", "tool": "add"}
 
 
 class NoSecrets:
-    def resolve(self, text: str, *, host: str) -> str:
-        assert host
+    def resolve(self, text: str, *, origin: str) -> str:
+        assert origin
         return text
 
 
-async def no_secrets(_server: str) -> NoSecrets:
+async def no_secrets(_server: Any) -> NoSecrets:
     return NoSecrets()
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 __all__ = [
     "TABLE",
     "AmbiguousName",
+    "AuthorizationRequired",
     "Blame",
     "BranchExists",
     "BranchNotFound",
@@ -31,6 +32,8 @@ __all__ = [
     "ExecutionTimeout",
     "GatewayErrorBody",
     "GraphServiceFailed",
+    "GuardrailBlocked",
+    "GuardrailFailed",
     "ImportRefused",
     "IncidentNotFound",
     "InternalFault",
@@ -53,6 +56,7 @@ __all__ = [
     "ResourceNotFound",
     "RouteNotFound",
     "Row",
+    "SecretUnavailable",
     "ServiceUnavailable",
     "ShuttingDown",
     "SolutionNotFound",
@@ -443,6 +447,34 @@ class Unauthenticated(StratagemError):
     hint_default = "Send a valid token: Authorization: Bearer ..."
 
 
+class SecretUnavailable(StratagemError):
+    """A secret cannot be had: it was not set, or cannot be encrypted or read."""
+
+    code = "secret_unavailable"
+    hint_default = "See: stratagem secrets list"
+
+
+class AuthorizationRequired(StratagemError):
+    """An upstream server has to know the user, who has not signed in to it."""
+
+    code = "authorization_required"
+    hint_default = "Have the user sign in, then call again."
+
+
+class GuardrailBlocked(StratagemError):
+    """A guardrail does not let the call, or its result, pass."""
+
+    code = "guardrail_blocked"
+    hint_default = "Call it with other arguments, or ask an administrator about the guardrail."
+
+
+class GuardrailFailed(StratagemError):
+    """A guardrail did not work, so that the call was refused."""
+
+    code = "guardrail_failed"
+    hint_default = "An administrator has to mend or remove it: stratagem guardrails list"
+
+
 class RateLimited(StratagemError):
     """The caller asked too often."""
 
@@ -563,6 +595,10 @@ TABLE: dict[str, Row] = {
     "timeout": Row(504, -32010, 8, "TIMEOUT", "tool"),
     "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED", "caller"),
     "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED", "caller"),
+    "secret_unavailable": Row(503, -32050, 6, "SECRET_UNAVAILABLE", "nobody"),
+    "authorization_required": Row(403, -32003, 5, "AUTHORIZATION_REQUIRED", "caller"),
+    "guardrail_blocked": Row(403, -32003, 5, "GUARDRAIL_BLOCKED", "caller"),
+    "guardrail_failed": Row(503, -32050, 6, "GUARDRAIL_FAILED", "nobody"),
     "rate_limited": Row(429, -32029, 6, "RATE_LIMITED", "nobody"),
     "budget_exceeded": Row(429, -32029, 6, "RATE_LIMITED", "nobody"),
     "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE", "arguments"),

@@ -672,3 +672,11 @@ BACKUP_CHUNK_BYTES: Final = 1024 * 1024
 BACKUP_LIST_BYTES_MAX: Final = 32 * 1024 * 1024
 # What a process keeps to tell the others of its server: a burst of events, not a backlog.
 CHANNEL_WAITING_MAX: Final = 10_000
+
+# A secret is a key, a token or a certificate; what is longer is a file of something else.
+SECRET_BYTES_MAX: Final = 64 * 1024
+SECRETS_MAX: Final = 500
+# A password manager may ask its server; a call waits for it.
+SECRET_COMMAND_SECONDS: Final = 10.0
+# Within this time a rotated secret is noticed, and a burst of calls asks the command once.
+SECRET_COMMAND_KEPT_SECONDS: Final = 60.0

@@ -339,7 +339,8 @@ class Operation:
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
-    `calls_tools`: it does, and reaches, whatever a registered tool does.
+    `calls_tools`: it does, and reaches, whatever a registered tool does. `confidential`: its
+    arguments hold a secret, so that no model is offered it, and no tool runs it.
     `commands` are its commands, where its name alone makes no good one. `also_called` are words by
     which others know such an operation: whoever calls it so is told its name. `schemas` are
     those of an operation that has no generated ones. `example` are arguments that work on any
@@ -368,6 +369,7 @@ class Operation:
     person: PersonNeeded[Any] | None = None
     irreversible: bool = False
     calls_tools: bool = False
+    confidential: bool = False
     sdk: SdkMethod | None = None
     commands: tuple[CommandHint, ...] = ()
     also_called: tuple[str, ...] = ()

@@ -71,9 +71,11 @@ def registry(gateway: Any) -> Answered:
     yield "list", gateway.list(limit=500)
     yield "get", gateway.get("echo")
     yield "get", gateway.get("calculator")
-    yield "grant_secret", gateway.grant_secret("echo", "KEY", "example.com")
+    yield "grant_secret", gateway.grant_secret("echo", "API_KEY", "https://example.com")
     yield "secrets", gateway.secrets()
-    yield "withdraw_secret", gateway.withdraw_secret("echo", "KEY")
+    yield "withdraw_secret", gateway.withdraw_secret("echo", "API_KEY")
+    yield "set_secret", gateway.set_secret("API_KEY", "s3cret")
+    yield "remove_secret", gateway.remove_secret("API_KEY")
     yield "remove", gateway.remove("echo")
 
 

@@ -132,7 +132,7 @@ def test_a_link_to_the_documentation_may_be_followed(unlocked: House) -> None:
         ("server_add", {"name": "x", "command": "true"}),
         ("tool_register", TOOL | {"handler": {"type": "code", "language": "python", "code": "1"}}),
         ("tool_register", TOOL | {"handler": {"type": "python", "module": "os", "function": "x"}}),
-        ("secret_grant", {"tool": "x", "name": "API_KEY", "host": "evil.example"}),
+        ("secret_grant", {"tool": "x", "name": "API_KEY", "origin": "https://evil.example"}),
     ],
     ids=["stdio server", "code", "python", "secret"],
 )

@@ -50,7 +50,7 @@ def test_a_granted_secret_is_seen_by_its_service_only(
     tool = {"name": name, "description": "d", "inputSchema": {"type": "object"}, "handler": handler}
     client = keeping.client("alice")
     assert client.post("/api/mcp/tools", json=tool).status_code == 201
-    grant = {"tool": name, "name": "API_KEY", "host": service.host}
+    grant = {"tool": name, "name": "API_KEY", "origin": service.host}
     assert client.post("/api/mcp/secrets", json=grant).status_code == 201
     # The service repeats what it was sent, as many do, and fails with it too.
     service.answers["/echo"] = lambda said: (

@@ -32,9 +32,11 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "purge_knowledge": ({"record_id": "one", "confirm": True}, "purge-knowledge -- one"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
     "secret_grant": (
-        {"tool": "hook", "name": "KEY", "host": "evil.example"},
-        "tools grant hook KEY evil.example",
+        {"tool": "hook", "name": "API_KEY", "origin": "https://evil.example"},
+        "tools grant hook API_KEY https://evil.example",
     ),
+    "secret_set": ({"name": "API_KEY", "command": ["id"]}, "secrets set API_KEY"),
+    "secret_remove": ({"name": "API_KEY"}, "secrets rm API_KEY"),
     "server_add": ({"name": "sh", "command": "/bin/sh", "args": ["-c", "id"]}, "/bin/sh"),
     "server_refresh": ({"name": "sh", "approve": True}, "tools refresh sh --approve"),
     "approval_decide": ({"id": "call_1", "decision": "approve"}, "tools approve call_1"),
@@ -48,8 +50,10 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
         "os:system",
     ),
 }
+# Those whose arguments hold a secret are offered to no model, and are no tools.
+OFFERED = {name: each for name, each in RESERVED.items() if not TABLE[name].confidential}
 # Of these the machine is concerned, so that another workspace's administrator has no say.
-OF_HOST = ("secret_grant", "server_add", "tool_register", "tool_update")
+OF_HOST = ("secret_set", "server_add", "tool_register", "tool_update")
 
 
 def nested(name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -84,8 +88,8 @@ def test_whatever_cannot_be_undone_takes_a_persons_word() -> None:
     assert forgotten == []
 
 
-def test_content_is_erased_in_two_places_only() -> None:
-    """Whoever adds a third has an operation to mark as irreversible."""
+def test_content_is_erased_in_known_places_only() -> None:
+    """Whoever adds one has an operation to mark as irreversible."""
     source = Path(stratagem.__file__).parent
     callers = {
         str(file.relative_to(source))
@@ -95,6 +99,7 @@ def test_content_is_erased_in_two_places_only() -> None:
 
     assert callers == {
         *("search/foundation.py", "memory/service.py", "gateway/calls/retention.py"),
+        "gateway/registry/secret_values.py",
         *("debugging/erasure.py", "knowledge/erasure.py"),
     }
     assert {name for name, row in TABLE.items() if row.irreversible} == {
@@ -102,6 +107,8 @@ def test_content_is_erased_in_two_places_only() -> None:
         "purge_record",
         "purge_knowledge",
         "executions_erase",
+        "secret_set",
+        "secret_remove",
     }
 
 
@@ -146,7 +153,7 @@ def test_an_administrator_of_another_workspace_is_none_of_the_host(name: str) ->
 async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(tmp_path: Path) -> None:
     async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        for name, (arguments, words) in RESERVED.items():
+        for name, (arguments, words) in OFFERED.items():
             answer = await client.call_tool(name, arguments)
             refusal = answer.structured_content
             assert answer.is_error, name
@@ -158,14 +165,14 @@ async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(tmp_path: P
             assert shlex.split(command)[0] == "stratagem"
             assert command in refusal["hint"]
 
-    assert set(RESERVED) <= listed
+    assert set(OFFERED) <= listed
 
 
 async def test_no_tool_does_for_an_agent_what_it_may_not(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
         await client.call_tool("strata_store", {"key": "it's mine", "value": "kept"})
-        for name, (arguments, _words) in RESERVED.items():
+        for name, (arguments, _words) in OFFERED.items():
             every = name in {"strata_purge", "tool_register"}
             for way, given in list(nested(name, arguments))[: None if every else 1]:
                 answer = await client.call_tool(way, given)
@@ -218,7 +225,7 @@ async def test_tools_reach_only_the_toolsets_that_are_on(tmp_path: Path) -> None
 async def test_turning_a_toolset_on_is_not_said_to_be_enough(tmp_path: Path) -> None:
     toolsets = ("memory", "debugging", "gateway")
     async with connected(tmp_path / "m.db", toolsets=toolsets, embedder="none") as client:
-        for name, (arguments, _words) in RESERVED.items():
+        for name, (arguments, _words) in OFFERED.items():
             for way, given in list(nested(name, arguments))[:2]:
                 answer = await client.call_tool(way, given)
                 assert "even then a person has to do what" in text_of(answer), (name, way)
@@ -299,6 +306,8 @@ def test_no_token_but_the_hosts_administrator_runs_programs(
 ) -> None:
     workspace = None if token == "member" else "red"
     for name in OF_HOST:
+        if surface != "rest" and name not in OFFERED:
+            continue
         outcome = guests.call(surface, token, name, RESERVED[name][0], workspace)
         assert outcome.error == "permission_denied", (name, outcome)
 
@@ -331,7 +340,7 @@ def test_the_operator_says_which_functions_may_be_called(guests: House) -> None:
 @pytest.mark.parametrize("surface", SURFACES)
 def test_without_tokens_nobody_on_the_network_may(tmp_path: Path, surface: Surface) -> None:
     with serving(tmp_path / "memory.db") as open_house:
-        for name, (arguments, _words) in RESERVED.items():
+        for name, (arguments, _words) in OFFERED.items():
             outcome = open_house.call(surface, None, name, arguments)
             assert outcome.error == "permission_denied", (name, outcome)
 

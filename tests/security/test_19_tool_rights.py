@@ -386,7 +386,7 @@ def test_requirements_are_enforced_or_refused(runtime: Runtime) -> None:
     scope = refused(runtime, "tool_execute", {"toolName": "scoped", "arguments": {}}, BOB)
     key = refused(runtime, "tool_execute", {"toolName": "keyed", "arguments": {}}, BOB)
     refused(runtime, "tool_execute", {"toolName": "worded", "arguments": {}}, BOB)
-    grant = {"tool": "keyed", "name": "SEARCH_API_KEY", "host": "x.example"}
+    grant = {"tool": "keyed", "name": "SEARCH_API_KEY", "origin": "x.example"}
     runtime.call("secret_grant", grant, ROOT)
     prompt = {"type": "prompt", "name": "a prompt", "content": "x"}
     runtime.call("resource_create", prompt, ANN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -151,17 +151,21 @@ class Access:
 
         return self._foundation.write(self._caller, work)
 
-    def audit(self, limit: int) -> list[dict[str, Any]]:
-        """Return the latest refusals, administrative acts and changes of tokens, newest first."""
+    def audit(self, limit: int, also: Sequence[Space] = ()) -> list[dict[str, Any]]:
+        """Return the latest refusals, administrative acts and changes of tokens, newest first.
+
+        `also` are other records that say who may do what.
+        """
         with self._foundation.store.snapshot() as reader:
             found = [
                 {
                     "at": iso(version.at),
                     "sequence": version.sequence,
                     "event": version.kind,
+                    **({"actor": version.actor} if space in also else {}),
                     **_without_hash(version.payload),
                 }
-                for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS, kinds.SWITCH)
+                for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS, kinds.SWITCH, *also)
                 for version in _history(reader, self._foundation, space)
             ]
         return sorted(found, key=lambda each: -each["sequence"])[:limit]
@@ -251,7 +255,8 @@ def _history(reader: Reader, foundation: Foundation, space: Space) -> Iterator[V
 
 def _without_hash(payload: bytes | None) -> dict[str, Any]:
     content: dict[str, Any] = orjson.loads(payload) if payload is not None else {}
-    content.pop("hash", None)
+    for hidden in ("hash", "encrypted", "state"):
+        content.pop(hidden, None)
     return content
 
 

@@ -27,6 +27,8 @@ from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import Advisor, LearningCorrector
 from stratagem.gateway.parts import GatewayParts
+from stratagem.gateway.registry.encryption import SecretCipher
+from stratagem.gateway.registry.secret_values import SecretValues
 from stratagem.gateway.registry.secrets import SecretGrants
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
@@ -60,7 +62,7 @@ def assemble(
     """Return the gateway of a database."""
     home, new_id = HomeLoop(), partial(_new_id, random)
     events = GatewayEvents(home)
-    secrets = SecretGrants(foundation, settings.environment)
+    secrets = _secrets(foundation, settings, random)
     runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
     recorder = Recorder(foundation)
@@ -102,11 +104,19 @@ def assemble(
         lanes=lanes,
         metrics=metrics,
         corrector=corrector,
+        secrets=secrets,
         outbound=cache(partial(_outbound, settings, runners)),
         sandbox=cache(partial(_sandbox, settings)),
         recommender=cache(lambda: _recommender(parts, advisor)),
     )
     return parts
+
+
+def _secrets(
+    foundation: Foundation, settings: GatewaySettings, random: Callable[[int], bytes]
+) -> SecretGrants:
+    cipher = SecretCipher(settings.environment, random)
+    return SecretGrants(foundation, SecretValues(foundation, cipher, settings.environment))
 
 
 def _executor(
@@ -241,10 +251,11 @@ def _upstream(parts: GatewayParts, secrets: SecretGrants) -> Runner:
         parts.events.publish,
         lambda changed, primitives: Upstreams(
             http_client=parts.outbound().client,
-            secrets=secrets.of,
+            secrets=secrets.for_server,
             on_change=changed,
             on_primitives=primitives,
         ),
+        secrets.stamp,
     )
 
 
@@ -315,7 +326,7 @@ def _operations(
             correction_schema=each.parameters,
         )
         for each in table.values()
-        if each.name not in _NOT_TOOLS
+        if each.name not in _NOT_TOOLS and not each.confidential
     ]
 
 

@@ -509,13 +509,47 @@ class NothingInput(Input):
     """Parameters of an operation that takes none."""
 
 
+SecretName = Annotated[
+    str, Param("Its name", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100, quiet=True)
+]
+
+
 @dataclass(kw_only=True)
 class GrantInput(Input):
     """Parameters of secret_grant."""
 
     tool: ToolName
-    name: str = param("Its name", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100, quiet=True)
-    host: str = param("Where it may be sent", min_length=1, max_length=255)
+    name: SecretName
+    origin: str | None = param(
+        "Where it may be sent, as https://api.example.org:443; where the tool is by default",
+        default=None,
+        min_length=1,
+        max_length=300,
+        aliases=("host",),
+    )
+
+
+@dataclass(kw_only=True)
+class SecretInput(Input):
+    """Parameters of secret_set: a value, or where it is."""
+
+    name: SecretName
+    value: str | None = param(
+        "The secret itself", default=None, min_length=1, max_length=limits.SECRET_BYTES_MAX
+    )
+    file: str | None = param(
+        "A file of the server that holds it", default=None, min_length=1, max_length=4096
+    )
+    command: list[str] | None = param(
+        "A program of the server, and its arguments, that prints it", default=None, max_length=100
+    )
+
+
+@dataclass(kw_only=True)
+class SecretNameInput(Input):
+    """Parameters of secret_remove."""
+
+    name: SecretName
 
 
 @dataclass(kw_only=True)

@@ -7,10 +7,12 @@ tool, because the store keeps count of each group in every view: that is a tool'
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from stratagem.engine.records import EventKind, Projection, RecordKind
 from stratagem.gateway import names
+from stratagem.gateway.secret_grants import settle_grants
 
 __all__ = ["KINDS", "is_evidence"]
 
@@ -116,6 +118,10 @@ def _deletion(_content: Mapping[str, Any], _key: str | None) -> Projection:
 def _simple(name: str, writes: str, deletes: str, quoting: tuple[str, ...] = ()) -> RecordKind:
     events = (EventKind(writes, _plain), EventKind(deletes, _deletion, deletes=True))
     return RecordKind(name, events, writes=writes, deletes=deletes, quoting=quoting)
+
+
+def _of_no_branch(name: str, writes: str, deletes: str) -> RecordKind:
+    return replace(_simple(name, writes, deletes), derived=True)
 
 
 # Where records of calls say what callers and tools have said.
@@ -239,7 +245,24 @@ KINDS: Final = (
         deletes=names.WORK_ENDED,
         derived=True,
     ),
-    _simple(names.GRANT, names.SECRET_GRANTED, names.SECRET_WITHDRAWN),
+    # What may be sent where, and by what somebody is let in, is no branch's: no merge carries it.
+    RecordKind(
+        names.GRANT,
+        (
+            EventKind(names.SECRET_GRANTED, _plain),
+            EventKind(names.SECRET_SUSPENDED, _plain),
+            EventKind(names.SECRET_WITHDRAWN, _deletion, deletes=True),
+        ),
+        writes=names.SECRET_GRANTED,
+        deletes=names.SECRET_WITHDRAWN,
+        derived=True,
+        settle=settle_grants,
+    ),
+    _of_no_branch(names.SECRET, names.SECRET_SET, names.SECRET_REMOVED),
+    _of_no_branch(names.CREDENTIAL, names.CREDENTIAL_SET, names.CREDENTIAL_REMOVED),
+    _of_no_branch(names.SIGN_IN, names.SIGN_IN_BEGUN, names.SIGN_IN_ENDED),
+    _of_no_branch(names.OAUTH_CLIENT, names.OAUTH_CLIENT_KEPT, names.OAUTH_CLIENT_REMOVED),
+    _of_no_branch(names.GUARDRAIL, names.GUARDRAIL_DEFINED, names.GUARDRAIL_REMOVED),
     _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
     _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),
     _simple(names.SETTING, names.SETTING_CHANGED, names.SETTING_REMOVED),

@@ -12,22 +12,27 @@ __all__ = [
     "CORRECTIONS_OK",
     "CORRECTIONS_OPEN",
     "CORRECTIONS_REFUSED",
+    "CREDENTIALS",
     "EXECUTIONS_FAILED",
     "EXECUTIONS_OK",
     "FACET_CORRECTION",
     "FACET_EXECUTION",
     "FACET_RECOMMENDATION",
     "GRANTS",
+    "GUARDRAILS",
     "LESSONS_AGAINST",
     "LESSONS_FOR",
+    "OAUTH_CLIENTS",
     "PART",
     "PIPELINE_RUNS",
     "PROVIDERS",
     "RECOMMENDATIONS",
     "RESOURCES",
     "RESULTS",
+    "SECRETS",
     "SERVERS",
     "SETTINGS",
+    "SIGN_INS",
     "STEPS",
     "TOOLS",
     "TOOL_SETS",
@@ -59,6 +64,11 @@ EXECUTION_OK: Final = "execution_ok"
 EXECUTION_FAILED: Final = "execution_failed"
 RESULT: Final = "result"
 GRANT: Final = "grant"
+SECRET: Final = "secret"  # noqa: S105 -- the name of a kind
+CREDENTIAL: Final = "credential"
+SIGN_IN: Final = "sign_in"
+OAUTH_CLIENT: Final = "oauth_client"
+GUARDRAIL: Final = "guardrail"
 SERVER: Final = "server"
 PROVIDER: Final = "provider"
 SETTING: Final = "gateway_setting"
@@ -81,6 +91,13 @@ EXECUTIONS_OK: Final = Space(EXECUTION_OK, _NAMESPACE)
 EXECUTIONS_FAILED: Final = Space(EXECUTION_FAILED, _NAMESPACE)
 RESULTS: Final = Space(RESULT, _NAMESPACE)
 GRANTS: Final = Space(GRANT, _NAMESPACE)
+SECRETS: Final = Space(SECRET, _NAMESPACE)
+# What users of upstream servers are let in by: each user's own.
+CREDENTIALS: Final = Space(CREDENTIAL, _NAMESPACE)
+# Sign-ins that were begun, and as which client we are known to an authorization server.
+SIGN_INS: Final = Space(SIGN_IN, _NAMESPACE)
+OAUTH_CLIENTS: Final = Space(OAUTH_CLIENT, _NAMESPACE)
+GUARDRAILS: Final = Space(GUARDRAIL, _NAMESPACE)
 SERVERS: Final = Space(SERVER, _NAMESPACE)
 PROVIDERS: Final = Space(PROVIDER, _NAMESPACE)
 SETTINGS: Final = Space(SETTING, _NAMESPACE)
@@ -108,7 +125,18 @@ EXECUTION_FAILED_EVENT: Final = "ExecutionFailed"
 RESULT_KEPT: Final = "ResultKept"
 RESULT_DROPPED: Final = "ResultDropped"
 SECRET_GRANTED: Final = "SecretGranted"  # noqa: S105 -- the name of an event
+SECRET_SUSPENDED: Final = "SecretSuspended"  # noqa: S105 -- as above
 SECRET_WITHDRAWN: Final = "SecretWithdrawn"  # noqa: S105 -- as above
+SECRET_SET: Final = "SecretSet"  # noqa: S105 -- as above
+SECRET_REMOVED: Final = "SecretRemoved"  # noqa: S105 -- as above
+CREDENTIAL_SET: Final = "CredentialSet"
+CREDENTIAL_REMOVED: Final = "CredentialRemoved"
+SIGN_IN_BEGUN: Final = "SignInBegun"
+SIGN_IN_ENDED: Final = "SignInEnded"
+OAUTH_CLIENT_KEPT: Final = "OAuthClientKept"
+OAUTH_CLIENT_REMOVED: Final = "OAuthClientRemoved"
+GUARDRAIL_DEFINED: Final = "GuardrailDefined"
+GUARDRAIL_REMOVED: Final = "GuardrailRemoved"
 SERVER_ADDED: Final = "ServerAdded"
 SERVER_REMOVED: Final = "ServerRemoved"
 PROVIDER_CONFIGURED: Final = "ProviderConfigured"

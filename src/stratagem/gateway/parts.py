@@ -24,6 +24,7 @@ from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import LearningCorrector
+from stratagem.gateway.registry.secrets import SecretGrants
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.search.foundation import Foundation
 
@@ -55,6 +56,7 @@ class GatewayParts:
     lanes: ConcurrencyLimits
     metrics: Metrics
     corrector: LearningCorrector
+    secrets: SecretGrants
     outbound: Callable[[], Outbound]
     sandbox: Callable[[], Sandbox]
     recommender: Callable[[], Recommender]

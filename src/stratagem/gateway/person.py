@@ -23,6 +23,8 @@ __all__ = [
     "ERASE",
     "GRANT",
     "REGISTER",
+    "REMOVE_SECRET",
+    "SET_SECRET",
     "UPDATE",
     "call_command",
     "runs_outside",
@@ -54,7 +56,7 @@ def _has_handler_outside(given: inputs.RegisterInput | inputs.UpdateInput) -> bo
 
 
 def _grant(given: inputs.GrantInput) -> Sequence[str]:
-    return ["tools", "grant", given.tool, given.name, given.host]
+    return ["tools", "grant", given.tool, given.name, *filter(None, [given.origin])]
 
 
 def _approve(given: inputs.RefreshServerInput) -> Sequence[str]:
@@ -87,9 +89,17 @@ APPROVE_SERVER: Final[PersonNeeded[inputs.RefreshServerInput]] = PersonNeeded(
     _approve,
     applies=lambda given: given.approve,
 )
-# The secrets are those of the server's environment: of every workspace, and of the machine.
-GRANT: Final[PersonNeeded[inputs.GrantInput]] = PersonNeeded(
-    "gives a tool a secret of the server", _grant, of_host=lambda _given: True
+# Where the secret is one of the server's environment, which is of every workspace and of the
+# machine, the service asks for more.
+GRANT: Final[PersonNeeded[inputs.GrantInput]] = PersonNeeded("gives a tool a secret", _grant)
+SET_SECRET: Final[PersonNeeded[inputs.SecretInput]] = PersonNeeded(
+    "sets a secret",
+    # The value is nobody's to repeat.
+    lambda given: ["secrets", "set", given.name],
+    of_host=lambda given: given.file is not None or given.command is not None,
+)
+REMOVE_SECRET: Final[PersonNeeded[inputs.SecretNameInput]] = PersonNeeded(
+    "erases a secret for good", lambda given: ["secrets", "rm", given.name]
 )
 DECIDE: Final[PersonNeeded[inputs.ApprovalInput]] = PersonNeeded(
     "says what a model may do",

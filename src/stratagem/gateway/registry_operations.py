@@ -12,6 +12,7 @@ from stratagem.gateway.calls.answers import (
 )
 from stratagem.gateway.calls.approval_service import ApprovalService
 from stratagem.gateway.calls.retention import Retention
+from stratagem.gateway.calls.secret_service import SecretService
 from stratagem.gateway.person import (
     ADD_SERVER,
     APPROVE_SERVER,
@@ -20,11 +21,14 @@ from stratagem.gateway.person import (
     ERASE,
     GRANT,
     REGISTER,
+    REMOVE_SECRET,
+    SET_SECRET,
     UPDATE,
 )
 from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.answers import (
     ApprovalList,
+    KeptSecret,
     RemovedTool,
     ResourceAnswer,
     ResourceList,
@@ -76,6 +80,15 @@ def _say_breakers(answer: ToolBreakers) -> str:
 def _say_reset(answer: BreakerReset) -> str:
     name = answer["toolName"]
     return f"{name} may be called again." if answer["reset"] else f"{name} was not left alone."
+
+
+def _say_kept(answer: KeptSecret) -> str:
+    name, kind, key = answer["name"], answer["source"], answer["key"]
+    where = "Kept" if kind == "stored" else f"Taken from a {kind}, which is kept"
+    return (
+        f"{where} as {name}, encrypted with the key of {key}: keep a copy of that key apart from "
+        "the database and its backups."
+    )
 
 
 def _say_sets(answer: ToolSetList) -> str:
@@ -317,19 +330,19 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "secret_grant",
         "Grant secret",
-        "Let a tool send a secret of the server to one host.",
+        "Let a tool, with the handler that it has now, send a secret to its own origin.",
         inputs.GrantInput,
-        services.gateway,
-        Gateway.grant,
+        services.secrets,
+        SecretService.grant,
         toolset="registry",
         right="admin",
         person=GRANT,
-        sdk=SdkMethod("grant_secret", ("tool", "name", "host")),
+        sdk=SdkMethod("grant_secret", ("tool", "name", "origin")),
         commands=(
             CommandHint(
                 ("tools", "grant"),
-                "Let a tool send a secret, the server's STRATAGEM_SECRET_NAME, to one host.",
-                positional=("tool", "name", "host"),
+                "Let a tool send a secret to its own origin; a change of its handler suspends it.",
+                positional=("tool", "name", "origin"),
                 renderer="tools.show_granted",
             ),
         ),
@@ -339,23 +352,84 @@ OPERATIONS: tuple[Operation, ...] = (
         "Withdraw secret",
         "Take a secret away from a tool.",
         inputs.WithdrawInput,
-        services.gateway,
-        Gateway.withdraw,
+        services.secrets,
+        SecretService.withdraw,
         toolset="registry",
         right="admin",
         sdk=SdkMethod("withdraw_secret", ("tool", "name")),
+        commands=(
+            CommandHint(
+                ("tools", "withdraw"),
+                "Take a secret away from a tool.",
+                positional=("tool", "name"),
+            ),
+        ),
+    ),
+    row(
+        "secret_set",
+        "Set secret",
+        "Keep a secret encrypted, or say which file of the server holds it or which command "
+        "prints it. It is never shown again.",
+        inputs.SecretInput,
+        services.secrets,
+        SecretService.set,
+        says=_say_kept,
+        toolset="registry",
+        right="admin",
+        person=SET_SECRET,
+        irreversible=True,
+        confidential=True,
+        sdk=SdkMethod("set_secret", ("name", "value")),
+        commands=(
+            CommandHint(
+                ("secrets", "set"),
+                "Keep a secret, read from the terminal or stdin, encrypted; or say where it is.",
+                positional=("name",),
+                only=("name", "file", "command"),
+                handler="secrets.set_secret",
+            ),
+        ),
+    ),
+    row(
+        "secret_remove",
+        "Remove secret",
+        "Forget a secret that was set, for good.",
+        inputs.SecretNameInput,
+        services.secrets,
+        SecretService.remove,
+        toolset="registry",
+        right="admin",
+        destructive=True,
+        person=REMOVE_SECRET,
+        irreversible=True,
+        sdk=SdkMethod("remove_secret", ("name",)),
+        commands=(
+            CommandHint(
+                ("secrets", "rm"),
+                "Forget a secret that was set, for good.",
+                positional=("name",),
+            ),
+        ),
     ),
     row(
         "secrets_list",
-        "List grants",
-        "Which secrets were granted to which tools; never their values.",
+        "List secrets",
+        "Which secrets there are, and to which tools they were granted; never their values.",
         inputs.NothingInput,
-        services.gateway,
-        Gateway.grants,
+        services.secrets,
+        SecretService.list,
+        answer_fields=("secrets", "grants"),
         toolset="registry",
         right="admin",
         reads=True,
         sdk=SdkMethod("secrets"),
+        commands=(
+            CommandHint(
+                ("secrets", "list"),
+                "Show which secrets there are, and to which tools they were granted.",
+                renderer="secrets.show_secrets",
+            ),
+        ),
     ),
     row(
         "toolset_define",

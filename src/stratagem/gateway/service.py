@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
 from stratagem.gateway import inputs
 from stratagem.gateway.calls import cache_settings, history
@@ -31,6 +31,7 @@ from stratagem.gateway.calls.answers import (
     ResultCacheFigures,
     ToolAnswer,
     ToolBreakers,
+    ToolDescription,
     ToolEntry,
     ToolHelp,
     ToolList,
@@ -44,22 +45,19 @@ from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.person import call_command, runs_outside
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.pipelines.definition import parse_pipeline
-from stratagem.gateway.registry import secrets
 from stratagem.gateway.registry.answers import (
-    GrantList,
-    NewGrant,
     RemovedTool,
-    SecretGrant,
     ToolRefusal,
     ToolRegistration,
     ToolUpdate,
-    WithdrawnGrants,
 )
+from stratagem.gateway.registry.secrets import references
 from stratagem.gateway.registry.tool_sets import read_tool_sets, refuse_limited
 from stratagem.gateway.registry.tools import Tool, details_of, summary_of
+from stratagem.gateway.secret_grants import effective_state, grants_of
 from stratagem.operation import Caller
 from stratagem.parameters import Input
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Reader, Transaction
 
 __all__ = ["Gateway"]
 
@@ -104,7 +102,7 @@ class Gateway:
                 "name": tool.name,
                 "status": tool.status,
                 "version": tool.revision,
-                "validation": {"passed": True, "warnings": warnings},
+                "validation": {"passed": True, "warnings": [*warnings, *_secrets_to_grant(tool)]},
             }
 
         answer = self._write(work, given.request_id, "tool_register", definition)
@@ -184,7 +182,12 @@ class Gateway:
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
             entries: list[ToolEntry] = [
-                {**summary_of(tool), **self._refusal(tool), "performance": figures[tool.name]}
+                {
+                    **summary_of(tool),
+                    **self._refusal(tool),
+                    **self._suspended_secrets(reader, tool),
+                    "performance": figures[tool.name],
+                }
                 for tool in page
             ]
         return {
@@ -200,7 +203,14 @@ class Gateway:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             tool = self._registry.find(reader, view, given.tool_id)
             figures = history.statistics(reader, view, tool.name)
-        return {"tool": {**details_of(tool), **self._refusal(tool), "statistics": figures}}
+            suspended = self._suspended_secrets(reader, tool)
+        details: ToolDescription = {
+            **details_of(tool),
+            **self._refusal(tool),
+            **suspended,
+            "statistics": figures,
+        }
+        return {"tool": details}
 
     def help(self, given: inputs.HelpInput) -> ToolHelp:
         """Return what a model needs to call a tool: its schema in words, and examples."""
@@ -506,38 +516,6 @@ class Gateway:
         reset = self._parts.breakers.reset(given.tool_name, given.reason or "reset by hand")
         return {"toolName": given.tool_name, "reset": reset}
 
-    def grant(self, given: inputs.GrantInput) -> NewGrant:
-        """Let a tool send a secret to a host."""
-
-        def work(transaction: Transaction) -> NewGrant:
-            view = self._foundation.views.view(transaction, "default")
-            grant: SecretGrant = {"tool": given.tool, "name": given.name, "host": given.host}
-            secrets.grant(transaction, view, **grant)
-            return {**grant, "granted": True}
-
-        return self._write(work, None, "secret_grant", {})
-
-    def withdraw(self, given: inputs.WithdrawInput) -> WithdrawnGrants:
-        """Take a secret away from a tool."""
-        tool, name = given.tool, given.name
-
-        def work(transaction: Transaction) -> WithdrawnGrants:
-            view = self._foundation.views.view(transaction, "default")
-            count = secrets.withdraw(transaction, view, tool=tool, name=name)
-            # What was computed with it goes with it, on every server.
-            cache_settings.forget(transaction, view, tool)
-            return {"tool": tool, "name": name, "withdrawn": count}
-
-        answer = self._write(work, None, "secret_withdraw", {})
-        self._parts.cache.clear(tool)
-        return answer
-
-    def grants(self, _given: inputs.NothingInput) -> GrantList:
-        """Return which secrets were granted to which tools."""
-        with self._foundation.store.snapshot() as reader:
-            view = self._foundation.views.view(reader, "default")
-            return {"grants": secrets.grants(reader.records, view)}
-
     # --- inside
 
     def _branch(self, branch: str | None) -> str:
@@ -600,6 +578,18 @@ class Gateway:
         assert isinstance(runner, PythonRunner)
         refusal = runner.refusal(tool.handler)
         return {} if refusal is None else {"callable": False, "refusal": refusal}
+
+    def _suspended_secrets(self, reader: Reader, tool: Tool) -> ToolRefusal:
+        """Return which secrets a tool may not send any more, because it was changed."""
+        if not tool.has_references:
+            return {}
+        view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+        suspended = [
+            each["name"]
+            for each in grants_of(reader.records, view, tool.name)
+            if effective_state(each, "tool", tool.handler_fingerprint)[0] == "suspended"
+        ]
+        return {"suspendedSecrets": sorted(set(suspended))} if suspended else {}
 
     def _may_handle(self, handler: Mapping[str, Any]) -> None:
         """Refuse code from whoever is no administrator."""
@@ -668,6 +658,14 @@ class Gateway:
         if isinstance(moment, moments.Latest):
             return now
         raise ValidationFailed(f"`{field}` is a time, such as 2026-01-31 or 1h ago.", field=field)
+
+
+def _secrets_to_grant(tool: Tool) -> list[str]:
+    """Return what is still to be done before a new tool may send the secrets it refers to."""
+    return [
+        f"The secret {name} has to be granted: stratagem tools grant {tool.name} {name}"
+        for name in (sorted(references(tool.handler)) if tool.has_references else ())
+    ]
 
 
 def _exactly(words: str, zone: tzinfo, *, end: bool) -> int | None:

@@ -9,6 +9,7 @@ from stratagem.gateway.advice.tool_inspection import ToolInspection
 from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.calls.approval_service import ApprovalService
 from stratagem.gateway.calls.retention import Retention
+from stratagem.gateway.calls.secret_service import SecretService
 from stratagem.gateway.calls.work_service import WorkService
 from stratagem.gateway.learning.service import (
     CorrectionAnalysis,
@@ -37,6 +38,7 @@ __all__ = [
     "recommendations",
     "resources",
     "retention",
+    "secrets",
     "sources",
     "tool_inspection",
     "tool_sets",
@@ -86,6 +88,17 @@ def resources(parts: GatewayParts, caller: Caller) -> ResourceService:
 def retention(parts: GatewayParts, caller: Caller) -> Retention:
     """Return the erasure of old executions, for a caller."""
     return Retention(parts.foundation, caller, recorder=parts.recorder)
+
+
+def secrets(parts: GatewayParts, caller: Caller) -> SecretService:
+    """Return the secrets and what they are granted to, for a caller."""
+    return SecretService(
+        parts.foundation,
+        caller,
+        registry=parts.registry,
+        values=parts.secrets.values,
+        cache=parts.cache,
+    )
 
 
 def tool_sets(parts: GatewayParts, caller: Caller) -> ToolSetService:

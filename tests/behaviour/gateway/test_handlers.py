@@ -89,7 +89,7 @@ def test_a_granted_secret_reaches_its_host_and_nobody_else(
     }
     register(calling, "keyed", handler)
     denied = calling.failure("tool_execute", toolName="keyed")
-    calling("secret_grant", tool="keyed", name="API_KEY", host=service.host)
+    calling("secret_grant", tool="keyed", name="API_KEY", origin=service.host)
 
     answer = calling("tool_execute", toolName="keyed")
 

@@ -244,11 +244,13 @@ def test_a_schema_that_makes_more_work_than_it_looks_like_is_refused(call: Call)
 @proves("secret:grant")
 def test_a_secret_is_granted_to_a_tool_for_one_host_and_withdrawn(call: Call) -> None:
     call("tool_register", **definition())
-    grant = {"tool": "weather", "name": "API_KEY", "host": "example.org"}
+    grant = {"tool": "weather", "name": "API_KEY", "origin": "example.org"}
 
     call("secret_grant", **grant)
     granted = call("secrets_list")["grants"]
     call("secret_withdraw", tool="weather", name="API_KEY")
 
-    assert granted == [grant]
+    assert [(each["origin"], each["state"]) for each in granted] == [
+        ("https://example.org:443", "active")
+    ]
     assert call("secrets_list")["grants"] == []

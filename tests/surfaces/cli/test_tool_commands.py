@@ -140,7 +140,7 @@ def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
     assert "up: planned" in planned
     assert "old: skipped" in planned
     assert "Authorization=Bearer ${WEB_AUTHORIZATION}" in planned
-    assert "stratagem tools grant web WEB_AUTHORIZATION x.example" in planned
+    assert "stratagem tools grant web WEB_AUTHORIZATION https://x.example:443" in planned
     assert "hunter22" not in planned
     assert "up: added" in added
     tool = json.loads(shown)["tool"]
@@ -151,13 +151,14 @@ def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
 
 
 def test_grants_and_retention(cli: Cli) -> None:
+    cli("tools", "add", "weather", "--webhook", "https://api.example.org/", "--description", "W")
     granted = cli("tools", "grant", "weather", "API_KEY", "api.example.org")
     cli("tools", "call", "calculator", '{"expression": "1"}')
     asked = cli.refused("tools", "retention", "--days", "0", code=2)
     kept = cli("tools", "retention", "--yes")
     erased = cli("tools", "retention", "--days", "0", "--yes")
 
-    assert granted == "weather may send API_KEY to api.example.org.\n"
+    assert granted.startswith("weather may send API_KEY to https://api.example.org:443.\n")
     assert "--yes" in asked
     assert kept == "Erased the content of 0 records.\n"
     assert erased == "Erased the content of 1 records.\n"

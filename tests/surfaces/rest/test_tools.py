@@ -47,7 +47,7 @@ def test_the_documents_example_is_registered_granted_its_secret_and_called(
 
     registered = rest.call("POST", "/api/mcp/tools", {**SENTIMENT, "handler": handler}, 201)
     denied = rest.execute("sentiment_analyzer", {"text": "Great!"}, 403)
-    grant = {"tool": "sentiment_analyzer", "name": "API_KEY", "host": service.host}
+    grant = {"tool": "sentiment_analyzer", "name": "API_KEY", "origin": service.host}
     # Somebody on the network without a token may not; the owner of the machine may.
     rest.call("POST", "/api/mcp/secrets", grant, 403)
     with stratagem.open(str(rest.log.with_name("rest.db"))) as owner:
@@ -64,9 +64,9 @@ def test_the_documents_example_is_registered_granted_its_secret_and_called(
     assert "swordfish" not in str(done)
     shown = rest.call("GET", f"/api/mcp/tools/{registered['toolId']}")["tool"]
     assert shown["handler"]["headers"]["Authorization"] == "Bearer ${API_KEY}"
-    assert {"tool": "sentiment_analyzer", "name": "API_KEY", "host": service.host} in rest.call(
-        "GET", "/api/mcp/secrets"
-    )["grants"]
+    (granted,) = rest.call("GET", "/api/mcp/secrets")["grants"]
+    assert granted["origin"] == f"http://{service.host}"
+    assert granted["state"] == "active"
     rest.call("DELETE", "/api/mcp/secrets/sentiment_analyzer/API_KEY")
     assert rest.execute("sentiment_analyzer", {"text": "x"}, 403)["code"] == "PERMISSION_DENIED"
 

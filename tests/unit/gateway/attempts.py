@@ -13,18 +13,18 @@ from stratagem.operation import Caller
 
 
 class Granted:
-    """Secrets by name, for one host, and a note of what was asked for."""
+    """Secrets by name, for one origin, and a note of what was asked for."""
 
-    def __init__(self, host: str = "", **values: str) -> None:
-        self.host = host
+    def __init__(self, origin: str = "", **values: str) -> None:
+        self.origin = origin
         self.values = values
         self.asked: list[tuple[str, str]] = []
 
-    def resolve(self, text: str, *, host: str) -> str:
+    def resolve(self, text: str, *, origin: str) -> str:
         def value(found: re.Match[str]) -> str:
-            self.asked.append((found[1], host))
-            if found[1] not in self.values or host != self.host:
-                raise PermissionDenied(f"{found[1]} was not granted for {host}.")
+            self.asked.append((found[1], origin))
+            if found[1] not in self.values or origin != self.origin:
+                raise PermissionDenied(f"{found[1]} was not granted for {origin}.")
             return self.values[found[1]]
 
         return re.sub(r"\$\{(\w+)\}", value, text)

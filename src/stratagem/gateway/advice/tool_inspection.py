@@ -24,9 +24,8 @@ from stratagem.gateway.advice.inputs import CompareInput, DiscoverInput, Validat
 from stratagem.gateway.advice.record_services import RecordServices
 from stratagem.gateway.advice.retrieval.duplicates import difference, is_duplicate
 from stratagem.gateway.calls import history
-from stratagem.gateway.registry.answers import SecretGrant
-from stratagem.gateway.registry.secrets import grants
 from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.secret_grants import GrantRecord, effective_state, read_grants
 from stratagem.storage.contract import Reader
 
 __all__ = ["ToolInspection"]
@@ -45,7 +44,7 @@ class ToolInspection(AdviceService):
                 (name, self._parts.registry.get(reader, view, name)) for name in given.tool_names
             ]
             default = self._parts.foundation.views.view(reader, "default")
-            granted = grants(reader.records, default) if given.check_configuration else []
+            granted = read_grants(reader.records, default) if given.check_configuration else []
         results = [
             self._availability(name, tool, granted if given.check_configuration else None)
             for name, tool in tools
@@ -120,7 +119,7 @@ class ToolInspection(AdviceService):
         }
 
     def _availability(
-        self, name: str, tool: Tool | None, granted: list[SecretGrant] | None
+        self, name: str, tool: Tool | None, granted: list[GrantRecord] | None
     ) -> ToolAvailability:
         if tool is None:
             return {"toolName": name, "available": False, "reason": "There is no such tool."}
@@ -139,7 +138,7 @@ class ToolInspection(AdviceService):
             answer["available"] = answer["available"] and answer["configuration"]["valid"]
         return answer
 
-    def _check_handler(self, tool: Tool, granted: list[SecretGrant]) -> HandlerCheck:
+    def _check_handler(self, tool: Tool, granted: list[GrantRecord]) -> HandlerCheck:
         """Check the handler as registration does, and that its secrets were granted."""
         errors: list[str] = []
         warnings: list[str] = []
@@ -147,7 +146,12 @@ class ToolInspection(AdviceService):
             warnings = self._parts.runners.check(tool.handler)
         except StratagemError as error:
             errors.append(error.message)
-        known = {each["name"] for each in granted if each["tool"] == tool.name}
+        known = {
+            each["name"]
+            for each in granted
+            if each["tool"] == tool.name
+            and effective_state(each, "tool", tool.handler_fingerprint)[0] == "active"
+        }
         errors += [
             f"The secret {name} was not granted."
             for name in _referenced_secrets(str(dict(tool.handler)))

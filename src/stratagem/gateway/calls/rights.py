@@ -130,7 +130,7 @@ class ToolRights:
                 missing=missing,
                 tool=tool.name,
                 hint=f"Create it with resource_create, or grant a secret of that name: stratagem "
-                f"tools grant {tool.name} {missing[0].upper()} HOST",
+                f"tools grant {tool.name} {missing[0].upper()} ORIGIN",
             )
 
     def _find_missing(self, tool: Tool, call: Call) -> list[str]:

@@ -35,11 +35,12 @@ ProgressReport = Callable[[float | None, str | None], None]
 class Secrets(Protocol):
     """The secrets that an administrator granted to one tool."""
 
-    def resolve(self, text: str, *, host: str) -> str:
+    def resolve(self, text: str, *, origin: str) -> str:
         """Return a text with each `${NAME}` replaced by its value.
 
         Raises:
-            PermissionDenied: The name was not granted to this tool, or not for this host.
+            PermissionDenied: The name was not granted to this tool, or not for this origin.
+            SecretUnavailable: It was granted, and its value cannot be had.
         """
         ...
 

@@ -20,14 +20,12 @@ from stratagem.gateway.outbound.results import result_of
 __all__ = [
     "ServiceRequest",
     "handler_seconds",
-    "host_with_port",
     "percent_encode",
     "secrets_for",
     "send",
 ]
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +45,11 @@ def percent_encode(text: str) -> str:
     return quote(text, safe="")
 
 
-def host_with_port(url: httpx2.URL) -> str:
-    """Return the host that secrets are bound to, with its port unless it is the default."""
-    port = port_of(url)
-    return url.host if port == _DEFAULT_PORTS[url.scheme] else f"{url.host}:{port}"
-
-
 def secrets_for(run: Run, url: httpx2.URL) -> Callable[[str], str]:
-    """Return a function that resolves a secret by its name, for the host of this URL only."""
-    place = host_with_port(url)
-    return lambda name: run.secrets.resolve(f"${{{name}}}", host=place)
+    """Return a function that resolves a secret by its name, for the origin of this URL only."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    origin = f"{url.scheme}://{host}:{port_of(url)}"
+    return lambda name: run.secrets.resolve(f"${{{name}}}", origin=origin)
 
 
 async def send(outbound: Outbound, call: ServiceRequest, run: Run) -> Any:

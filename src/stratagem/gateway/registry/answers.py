@@ -15,7 +15,7 @@ __all__ = [
     "BudgetDocument",
     "DecidedApproval",
     "EffectiveConfiguration",
-    "GrantList",
+    "KeptSecret",
     "NewGrant",
     "OpenApiTools",
     "ProviderConfiguration",
@@ -24,6 +24,7 @@ __all__ = [
     "ProviderResults",
     "ProviderTools",
     "RegistrationChecks",
+    "RemovedSecret",
     "RemovedServer",
     "RemovedTool",
     "RemovedToolSet",
@@ -33,7 +34,9 @@ __all__ = [
     "ResourceType",
     "ResourceVersion",
     "ResourceVersions",
+    "SecretEntry",
     "SecretGrant",
+    "SecretList",
     "ServerEntry",
     "ServerList",
     "ServerTool",
@@ -153,38 +156,78 @@ class ToolDetails(ToolSummary):
 
 
 class ToolRefusal(TypedDict, total=False):
-    """Why a tool can be seen and not called, where the operator allows no more."""
+    """Why a tool can be seen and not called: the operator allows no more, or a secret is missing.
+
+    `suspendedSecrets` were granted to the handler that it had before.
+    """
 
     callable: bool
     refusal: str
+    suspendedSecrets: list[str]
 
 
 class SecretGrant(TypedDict):
-    """A secret that a tool may send to a host."""
+    """A secret that a tool or an upstream server may send to one origin.
+
+    A `suspended` one does nothing until a person grants it again; `reason` says why.
+    """
 
     tool: str
     name: str
-    host: str
+    origin: str
+    state: Literal["active", "suspended"]
+    grantedAt: str
+    grantedBy: str
+    reason: NotRequired[str]
 
 
-class NewGrant(SecretGrant):
+class NewGrant(TypedDict):
     """A secret that was granted."""
 
+    tool: str
+    name: str
+    origin: str
     granted: bool
+    note: NotRequired[str]
 
 
 class WithdrawnGrants(TypedDict):
-    """A secret that was taken away; `withdrawn`: for how many hosts it was granted."""
+    """A secret that was taken away; `withdrawn`: for how many origins it was granted."""
 
     tool: str
     name: str
     withdrawn: int
 
 
-class GrantList(TypedDict):
-    """Which secrets were granted to which tools."""
+class SecretEntry(TypedDict):
+    """A secret, without its value: where it comes from, and who set it."""
 
+    name: str
+    source: Literal["stored", "file", "command", "environment"]
+    setAt: NotRequired[str]
+    setBy: NotRequired[str]
+
+
+class SecretList(TypedDict):
+    """Which secrets there are, and to which tools they were granted."""
+
+    secrets: list[SecretEntry]
     grants: list[SecretGrant]
+
+
+class KeptSecret(TypedDict):
+    """A secret that was set; `key` is where the key is by which it is encrypted."""
+
+    name: str
+    source: Literal["stored", "file", "command"]
+    key: str
+
+
+class RemovedSecret(TypedDict):
+    """A secret that was removed."""
+
+    name: str
+    removed: bool
 
 
 class Resource(TypedDict):
@@ -238,9 +281,13 @@ class SourceTools(TypedDict):
 
 
 class ServerTools(SourceTools):
-    """The tools of an upstream server."""
+    """The tools of an upstream server.
+
+    `needs`: the server was added and cannot be asked yet, because of an error with what to do.
+    """
 
     server: str
+    needs: NotRequired[dict[str, Any]]
 
 
 class OpenApiTools(SourceTools):

@@ -14,8 +14,8 @@ from typing import Any, Final, cast
 from stratagem.engine.lineage import View
 from stratagem.errors import PermissionDenied, ValidationFailed
 from stratagem.gateway import names
-from stratagem.gateway.registry import secrets
 from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.secret_grants import effective_state, grants_of
 from stratagem.operation import Caller, Right
 from stratagem.storage.contract import Reader
 
@@ -79,8 +79,8 @@ def find_missing(reader: Reader, own: View, default: View, tool: Tool) -> list[s
     """Return which of them are not there: neither a resource nor a granted secret."""
     granted = {
         each["name"].casefold()
-        for each in secrets.grants(reader.records, default)
-        if each["tool"] == tool.name
+        for each in grants_of(reader.records, default, tool.name)
+        if effective_state(each, "tool", tool.handler_fingerprint)[0] == "active"
     }
     return [
         name

@@ -1,131 +1,145 @@
 """Secrets of handlers: references in definitions, values only while a call runs.
 
-A definition says `${NAME}`. An administrator grants that name to one tool for one host; the value
-is taken from the environment of the server when the tool is called, and is never stored, returned
-or sent to any other host.
+What may be sent where is a grant (`gateway/secret_grants.py`); where a value comes from is
+`secret_values.py`. A value is never returned, logged, or sent to another origin.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
-from stratagem.engine.events import Draft
-from stratagem.engine.lineage import View
-from stratagem.errors import PermissionDenied
-from stratagem.gateway import names
-from stratagem.gateway.registry.answers import SecretGrant
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.errors import PermissionDenied, SecretUnavailable
+from stratagem.gateway.registry.secret_values import SecretValues
 from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.secret_grants import (
+    GrantRecord,
+    effective_state,
+    fingerprint,
+    grants_of,
+)
 from stratagem.redaction import mask_values
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import RecordReader, Transaction
 
-__all__ = ["REFERENCE", "GrantedSecrets", "SecretGrants", "grant", "grants", "withdraw"]
+__all__ = ["REFERENCE", "GrantedSecrets", "SecretGrants", "references"]
 
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-# The server's environment variable of a secret begins with this, so that no definition can
-# reach what else is in the environment.
-PREFIX: Final = "STRATAGEM_SECRET_"
 
 
-def grant(transaction: Transaction, view: View, *, tool: str, name: str, host: str) -> None:
-    """Let a tool send a secret to a host."""
-    content = {"tool": tool, "name": name, "host": host.casefold()}
-    key = f"{tool}\x1f{name}\x1f{host.casefold()}"
-    transaction.append(view.branch, [Draft(names.SECRET_GRANTED, content, names.GRANTS, key)])
+def references(definition: Mapping[str, Any]) -> set[str]:
+    """Return the names of the secrets that a handler, or a definition of a server, refers to."""
+    return set(REFERENCE.findall(orjson.dumps(definition).decode()))
 
 
-def withdraw(transaction: Transaction, view: View, *, tool: str, name: str) -> int:
-    """Take a secret away from a tool; return for how many hosts it was granted."""
-    doomed = [
-        each
-        for each in grants(transaction.records, view)
-        if (each["tool"], each["name"]) == (tool, name)
-    ]
-    drafts = [
-        Draft(names.SECRET_WITHDRAWN, each, names.GRANTS, f"{tool}\x1f{name}\x1f{each['host']}")
-        for each in doomed
-    ]
-    transaction.append(view.branch, drafts)
-    return len(doomed)
-
-
-def grants(records: RecordReader, view: View) -> list[SecretGrant]:
-    """Return what was granted, without values."""
-    found: list[SecretGrant] = []
-    after: str | None = ""
-    while after is not None:
-        page, after = records.page(view.lineage, names.GRANTS, after=after)
-        found += [orjson.loads(version.payload) for _key, version in page if version.payload]
-    return found
-
-
+@dataclass(slots=True)
 class GrantedSecrets:
-    """The secrets of one tool, for one call."""
+    """The secrets of one tool or server, for one call.
 
-    def __init__(
-        self, tool: str, granted: Mapping[str, frozenset[str]], environment: Mapping[str, str]
-    ) -> None:
-        self._tool = tool
-        self._granted = granted
-        self._environment = environment
-        self._used: set[str] = set()
+    `granted` are the origins of each name; `suspended` says why a name is granted no longer.
+    """
 
-    def resolve(self, text: str, *, host: str) -> str:
-        """Return a text with each reference replaced, for one host."""
-        return REFERENCE.sub(lambda match: self._value(match[1], host.casefold()), text)
+    owner: str
+    granted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    suspended: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str | SecretUnavailable] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+
+    def resolve(self, text: str, *, origin: str) -> str:
+        """Return a text with each reference replaced, for one origin."""
+        return REFERENCE.sub(lambda match: self._value(match[1], origin), text)
 
     def scrub(self, value: Any) -> Any:
         """Return an answer without the secrets that were sent; tools like to echo them."""
         return mask_values(value, self._used)
 
-    def _value(self, name: str, host: str) -> str:
-        hosts = self._granted.get(name, frozenset())
-        if host not in hosts and host.partition(":")[0] not in hosts:
-            raise PermissionDenied(
-                f"{self._tool} may not send the secret {name} to {host}.",
-                secret=name,
-                host=host,
-                hint=f"An administrator can: stratagem tools grant {self._tool} {name} {host}",
-            )
-        value = self._environment.get(PREFIX + name)
-        if value is None:
-            raise PermissionDenied(
-                f"The server has no secret {name}.",
-                secret=name,
-                hint=f"Start it with the environment variable {PREFIX}{name}.",
-            )
+    def _value(self, name: str, origin: str) -> str:
+        if origin not in self.granted.get(name, ()):
+            raise self._refusal(name, origin)
+        value = self.values[name]
+        if isinstance(value, SecretUnavailable):
+            raise value
         self._used.add(value)
         return value
+
+    def _refusal(self, name: str, origin: str) -> PermissionDenied:
+        command = f"stratagem tools grant {self.owner} {name} {origin}"
+        if (reason := self.suspended.get(name)) is not None:
+            return PermissionDenied(
+                f"{self.owner} may not send the secret {name} any more: {reason}.",
+                reason="grant_suspended",
+                secret=name,
+                origin=origin,
+                command=command,
+                hint=f"Look at its handler (stratagem tools show {self.owner}); if it is as it "
+                f"should be, have a person run: {command}",
+            )
+        return PermissionDenied(
+            f"{self.owner} may not send the secret {name} to {origin}.",
+            reason="not_granted",
+            secret=name,
+            origin=origin,
+            command=command,
+            hint=f"An administrator can: {command}",
+        )
 
 
 class SecretGrants:
     """Looks up what was granted, for the calls of a gateway."""
 
-    def __init__(self, foundation: Foundation, environment: Mapping[str, str]) -> None:
+    def __init__(self, foundation: Foundation, values: SecretValues) -> None:
         self._foundation = foundation
-        self._environment = environment
+        self.values = values
 
     async def for_tool(self, tool: Tool) -> GrantedSecrets:
         """Return the secrets of a tool; one without references needs no look-up."""
-        if "${" in str(tool.handler):
-            return await self.of(tool.name)
-        return GrantedSecrets(tool.name, {}, self._environment)
+        if tool.has_references:
+            return await self._look_up(tool.name, "tool", tool.handler)
+        return GrantedSecrets(tool.name)
 
-    async def of(self, owner: str) -> GrantedSecrets:
-        """Return the secrets that were granted to a tool, or to an upstream server."""
-        return await self._foundation.read_async(lambda: self._read(owner))
+    async def for_server(self, definition: Mapping[str, Any]) -> GrantedSecrets:
+        """Return the secrets of an upstream server, by the definition it is connected with."""
+        return await self._look_up(definition["name"], "server", definition)
 
-    def _read(self, owner: str) -> GrantedSecrets:
+    def stamp(self, definition: Mapping[str, Any]) -> str:
+        """Return what changes whenever a server may be sent other secrets than before."""
+        reader = self._foundation.store.reader()
+        view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+        wanted = references(definition)
+        if not wanted:
+            return ""
+        held = [
+            [each["name"], each["origin"], each["state"], each["handler"]]
+            for each in grants_of(reader.records, view, definition["name"])
+        ]
+        return orjson.dumps([held, self.values.stamp(reader, wanted)]).decode()
+
+    async def _look_up(
+        self, owner: str, kind: str, definition: Mapping[str, Any]
+    ) -> GrantedSecrets:
+        found = await self._foundation.read_async(lambda: self._read(owner))
+        wanted, own_fingerprint = references(definition), fingerprint(definition)
         granted: dict[str, frozenset[str]] = {}
+        suspended: dict[str, str] = {}
+        own: set[str] = set()
+        for each in found:
+            state, reason = effective_state(each, kind, own_fingerprint)
+            name = each["name"]
+            if state == "active" and name in wanted:
+                granted[name] = granted.get(name, frozenset()) | {each["origin"]}
+                if each.get("own"):
+                    own.add(name)
+            elif reason is not None:
+                suspended[name] = reason
+        values = await self.values.fetch(granted, own)
+        return GrantedSecrets(owner, granted, suspended, values)
+
+    def _read(self, owner: str) -> list[GrantRecord]:
         # Whoever may write to another branch must not be able to grant anything by it.
         reader = self._foundation.store.reader()
-        view = self._foundation.views.view(reader, "default")
-        for each in grants(reader.records, view):
-            if each["tool"] == owner:
-                hosts = granted.get(each["name"], frozenset())
-                granted[each["name"]] = hosts | {each["host"]}
-        return GrantedSecrets(owner, granted, self._environment)
+        view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+        return grants_of(reader.records, view, owner)

@@ -17,7 +17,14 @@ import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
-from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed
+from stratagem.errors import (
+    AuthorizationRequired,
+    SecretUnavailable,
+    StratagemError,
+    ToolExists,
+    ToolNotFound,
+    ValidationFailed,
+)
 from stratagem.gateway import inputs, names
 from stratagem.gateway.definitions.contract import ListedTool, Runner
 from stratagem.gateway.definitions.documents import ServerDocument
@@ -43,6 +50,7 @@ from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tool_sets import refuse_limited
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
+from stratagem.gateway.secret_grants import follow_change
 from stratagem.operation import Caller
 from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
@@ -87,8 +95,14 @@ class Sources:
         from stratagem.gateway.handlers.upstream import read_definition
 
         definition = read_definition(given.definition()).as_json()
-        # One that cannot be listed is not kept.
-        await self._home.join(lambda: self._try_out(definition))
+        # One that cannot be listed is not kept, unless a person has only to let it have something.
+        try:
+            await self._home.join(lambda: self._try_out(definition))
+        except StratagemError as error:
+            if not _is_for_a_person(error):
+                raise
+            await asyncio.to_thread(self._keep_server, definition)
+            return _answer_without_tools(given.name, error)
         await asyncio.to_thread(self._keep_server, definition)
         return await self._home.join(lambda: self._refresh(given.name, approve=True))
 
@@ -108,6 +122,7 @@ class Sources:
                 self._registry.remove(transaction, view, tool.name)
             draft = Draft(names.SERVER_REMOVED, {"name": given.name}, names.SERVERS, given.name)
             transaction.append(view.branch, [draft])
+            follow_change(transaction, view, given.name, kind="server", handler=None)
             return {"name": given.name, "removed": [tool.name for tool in tools]}
 
         return self._foundation.write(self._caller, work)
@@ -163,13 +178,21 @@ class Sources:
         listed = await runner.upstreams.list_tools(server)
         answer = await asyncio.to_thread(self._register_all, listed, server, "mcp", approve=approve)
         notes = runner.upstreams.notes(server)
-        return {"server": server, **answer, "warnings": [*answer["warnings"], *notes]}
+        return {
+            "server": server,
+            "registered": answer["registered"],
+            "updated": answer["updated"],
+            "quarantined": answer["quarantined"],
+            "warnings": [*answer["warnings"], *notes],
+        }
 
     def _keep_server(self, definition: ServerDocument) -> None:
         def work(transaction: Transaction) -> None:
             view = self._foundation.views.view(transaction, "default")
-            draft = Draft(names.SERVER_ADDED, definition, names.SERVERS, definition["name"])
+            name = definition["name"]
+            draft = Draft(names.SERVER_ADDED, definition, names.SERVERS, name)
             transaction.append(view.branch, [draft])
+            follow_change(transaction, view, name, kind="server", handler=definition)
 
         self._foundation.write(self._caller, work)
 
@@ -248,6 +271,25 @@ class Sources:
         definition["category"] = guess_category(name, tool.description, tool.annotations or {})
         self._registry.register(transaction, view, definition, new_id, owner=owner, taken=taken)
         return name
+
+
+def _is_for_a_person(error: StratagemError) -> bool:
+    """Whether a server could be asked once a person has granted a secret, or signed in."""
+    if isinstance(error, AuthorizationRequired | SecretUnavailable):
+        return True
+    return error.details.get("reason") in {"not_granted", "grant_suspended"}
+
+
+def _answer_without_tools(server: str, error: StratagemError) -> ServerTools:
+    then = f"Then list its tools: stratagem tools refresh {server} --approve"
+    return {
+        "server": server,
+        "registered": [],
+        "updated": [],
+        "quarantined": [],
+        "warnings": [f"{error.message} {error.hint} {then}"],
+        "needs": {"code": error.code, **error.details},
+    }
 
 
 def _unknown_server(name: str, reader: Reader, view: View) -> ToolNotFound:

@@ -21,6 +21,7 @@ from stratagem.gateway.registry.requirements import check_requirements
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.gateway.secret_grants import follow_change
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 
@@ -213,6 +214,8 @@ class Registry:
         warnings = self._check_content(content)
         draft = Draft(names.TOOL_UPDATED, content, names.TOOLS, tool.name)
         appended = transaction.append(view.branch, [draft])
+        if "handler" in changed:
+            follow_change(transaction, view, tool.name, kind="tool", handler=content["handler"])
         return Tool(content, appended[0].sequence), changed, warnings
 
     def remove(self, transaction: Transaction, view: View, name: str) -> Tool:
@@ -220,6 +223,7 @@ class Registry:
         tool = self._changeable(transaction, view, name)
         draft = Draft(names.TOOL_REMOVED, {"id": tool.id}, names.TOOLS, tool.name)
         transaction.append(view.branch, [draft])
+        follow_change(transaction, view, tool.name, kind="tool", handler=None)
         return tool
 
     def _changeable(self, reader: Reader, view: View, name: str) -> Tool:

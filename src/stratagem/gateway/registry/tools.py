@@ -18,6 +18,7 @@ from stratagem.gateway.registry.answers import (
     ToolSummary,
 )
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
+from stratagem.gateway.secret_grants import fingerprint
 
 __all__ = [
     "CATEGORY_DEFAULT",
@@ -128,6 +129,16 @@ class Tool:
             if schema and (reason := excess(schema, field=name)) is not None:
                 return reason
         return None
+
+    @cached_property
+    def has_references(self) -> bool:
+        """Whether its handler refers to secrets."""
+        return "${" in str(self.handler)
+
+    @cached_property
+    def handler_fingerprint(self) -> str:
+        """What tells its handler from every other."""
+        return fingerprint(self.handler)
 
     @property
     def is_own(self) -> bool:

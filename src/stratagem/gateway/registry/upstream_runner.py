@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -45,12 +45,15 @@ class UpstreamRunner:
             [Callable[[str, Sequence[ListedTool]], None], Callable[[str, str, str | None], None]],
             Upstreams,
         ],
+        stamp: Callable[[Mapping[str, Any]], str],
     ) -> None:
         self._foundation = foundation
         self._registry = registry
         self._publish = publish
+        self._stamp = stamp
         self.upstreams = upstreams(self.quarantine_changed, self.tell_of_primitives)
-        self._defined: dict[str, int] = {}
+        # By server: the event that defined it, and what it was granted, when it was taken.
+        self._defined: dict[str, tuple[int, str]] = {}
 
     async def ready(self, server: str) -> None:
         """Take a server's definition from the log, where it is new or changed.
@@ -67,9 +70,14 @@ class UpstreamRunner:
                 field="server",
                 hint="Add it: stratagem tools add --mcp COMMAND",
             )
-        if self._defined.get(server) != version.sequence:
-            await self.upstreams.define(orjson.loads(version.payload))
-            self._defined[server] = version.sequence
+        definition = orjson.loads(version.payload)
+        granted = await self._foundation.read_async(lambda: self._stamp(definition))
+        if self._defined.get(server) != (version.sequence, granted):
+            if self._defined.get(server, (0, None))[1] not in {None, granted}:
+                # It was let in by what it may not have any more.
+                await self.upstreams.remove(server)
+            await self.upstreams.define(definition)
+            self._defined[server] = (version.sequence, granted)
 
     def _definition(self, server: str) -> Version | None:
         foundation = self._foundation

@@ -46,19 +46,21 @@ from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.registry.answers import (
     ApprovalList,
     DecidedApproval,
-    GrantList,
+    KeptSecret,
     NewGrant,
     OpenApiTools,
     ProviderConfiguration,
     ProviderList,
     ProviderResults,
     ProviderTools,
+    RemovedSecret,
     RemovedServer,
     RemovedTool,
     RemovedToolSet,
     Resource,
     ResourceAnswer,
     ResourceVersions,
+    SecretList,
     ServerList,
     ServerTools,
     ToolRegistration,
@@ -1059,16 +1061,17 @@ class GatewayOperations(OperationMethods):
         self,
         tool: str,
         name: str,
-        host: str,
+        origin: str | None = None,
     ) -> NewGrant:
-        """Let a tool send a secret of the server to one host.
+        """Let a tool, with the handler that it has now, send a secret to its own origin.
 
         Args:
             tool: Name or id of a tool.
             name: Its name.
-            host: Where it may be sent.
+            origin: Where it may be sent, as https://api.example.org:443; where the tool is by
+                default.
         """
-        answer: NewGrant = self._ask("secret_grant", {"tool": tool, "name": name, "host": host})
+        answer: NewGrant = self._ask("secret_grant", {"tool": tool, "name": name, "origin": origin})
         return answer
 
     def withdraw_secret(
@@ -1085,11 +1088,44 @@ class GatewayOperations(OperationMethods):
         answer: WithdrawnGrants = self._ask("secret_withdraw", {"tool": tool, "name": name})
         return answer
 
+    def set_secret(
+        self,
+        name: str,
+        value: str | None = None,
+        *,
+        file: str | None = None,
+        command: Sequence[str] | None = None,
+    ) -> KeptSecret:
+        """Keep a secret encrypted, or say which file of the server holds it or which command prints it. It is never shown again.
+
+        Args:
+            name: Its name.
+            value: The secret itself.
+            file: A file of the server that holds it.
+            command: A program of the server, and its arguments, that prints it.
+        """
+        answer: KeptSecret = self._ask(
+            "secret_set", {"name": name, "value": value, "file": file, "command": command}
+        )
+        return answer
+
+    def remove_secret(
+        self,
+        name: str,
+    ) -> RemovedSecret:
+        """Forget a secret that was set, for good.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedSecret = self._ask("secret_remove", {"name": name})
+        return answer
+
     def secrets(
         self,
-    ) -> GrantList:
-        """Which secrets were granted to which tools; never their values."""
-        answer: GrantList = self._ask("secrets_list", {})
+    ) -> SecretList:
+        """Which secrets there are, and to which tools they were granted; never their values."""
+        answer: SecretList = self._ask("secrets_list", {})
         return answer
 
     def define_toolset(
@@ -2620,17 +2656,18 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         tool: str,
         name: str,
-        host: str,
+        origin: str | None = None,
     ) -> NewGrant:
-        """Let a tool send a secret of the server to one host.
+        """Let a tool, with the handler that it has now, send a secret to its own origin.
 
         Args:
             tool: Name or id of a tool.
             name: Its name.
-            host: Where it may be sent.
+            origin: Where it may be sent, as https://api.example.org:443; where the tool is by
+                default.
         """
         answer: NewGrant = await self._ask_async(
-            "secret_grant", {"tool": tool, "name": name, "host": host}
+            "secret_grant", {"tool": tool, "name": name, "origin": origin}
         )
         return answer
 
@@ -2650,11 +2687,44 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         )
         return answer
 
+    async def set_secret(
+        self,
+        name: str,
+        value: str | None = None,
+        *,
+        file: str | None = None,
+        command: Sequence[str] | None = None,
+    ) -> KeptSecret:
+        """Keep a secret encrypted, or say which file of the server holds it or which command prints it. It is never shown again.
+
+        Args:
+            name: Its name.
+            value: The secret itself.
+            file: A file of the server that holds it.
+            command: A program of the server, and its arguments, that prints it.
+        """
+        answer: KeptSecret = await self._ask_async(
+            "secret_set", {"name": name, "value": value, "file": file, "command": command}
+        )
+        return answer
+
+    async def remove_secret(
+        self,
+        name: str,
+    ) -> RemovedSecret:
+        """Forget a secret that was set, for good.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedSecret = await self._ask_async("secret_remove", {"name": name})
+        return answer
+
     async def secrets(
         self,
-    ) -> GrantList:
-        """Which secrets were granted to which tools; never their values."""
-        answer: GrantList = await self._ask_async("secrets_list", {})
+    ) -> SecretList:
+        """Which secrets there are, and to which tools they were granted; never their values."""
+        answer: SecretList = await self._ask_async("secrets_list", {})
         return answer
 
     async def define_toolset(

@@ -48,6 +48,7 @@ COMMANDS: Final[dict[str, str | None]] = {
     **dict.fromkeys(("knowledge",), "knowledge"),
     **dict.fromkeys(("tools",), "tools"),
     **dict.fromkeys(("corrections",), "corrections"),
+    **dict.fromkeys(("secrets",), "secrets"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("token",), "tokens"),

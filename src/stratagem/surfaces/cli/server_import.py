@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from rich.console import Console
 
@@ -58,10 +57,12 @@ def _import(session: Session, server: ImportedServer, *, dry_run: bool) -> dict[
 
 def _grant(server: ImportedServer, secret: str) -> str:
     """Return the command that lets a server have a secret."""
+    from stratagem.gateway.secret_grants import origin_of
+
     definition = server.definition
     url = definition.get("url")
-    host = (urlsplit(url).hostname or "") if url else f"mcp:{server.name}"
-    return shlex.join(["stratagem", "tools", "grant", server.name, secret, host])
+    origin = origin_of(url) if url else f"mcp:{server.name}"
+    return shlex.join(filter(None, ["stratagem", "tools", "grant", server.name, secret, origin]))
 
 
 def show_import(console: Console, answer: Mapping[str, Any]) -> None:

@@ -193,9 +193,11 @@ def _audit(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = AUDIT_DEFAULT,
 ) -> None:
-    """Show refused authentications, administrators' acts, and changes of tokens."""
+    """Show refused authentications, administrators' acts, and changes of tokens and secrets."""
+    from stratagem.gateway.names import CREDENTIALS, GRANTS, SECRETS
+
     with _access(session, must_exist=True) as access:
-        found = access.audit(limit)
+        found = access.audit(limit, (GRANTS, SECRETS, CREDENTIALS))
     session.output.answer({"events": found}, _show_audit)
 
 
@@ -291,6 +293,15 @@ def _show_audit(console: Console, answer: Mapping[str, Any]) -> None:
     show(console, rows)
 
 
+def _secret_details(event: Mapping[str, Any]) -> str:
+    """Say whose secret it is about, where it may go, and who or what brought this about."""
+    words = [event[name] for name in ("tool", "server", "user", "name") if name in event]
+    words += [f"to {event['origin']}"] if "origin" in event else []
+    by = f" by {event['actor']}" if event.get("actor") else ""
+    why = f": {event['reason']}" if "reason" in event else ""
+    return f"{' '.join(words)}{by}{why}"
+
+
 def _details(event: Mapping[str, Any]) -> str:
     if "refusals" in event:
         return "; ".join(
@@ -301,4 +312,6 @@ def _details(event: Mapping[str, Any]) -> str:
         return f"{event['revoked']} tokens revoked, none needed"
     if "operation" in event:
         return f"{event['operation']} by {event['actor']}"
+    if "scopes" not in event:
+        return _secret_details(event)
     return f"{event['name']}: {' '.join(event['scopes'])}"

@@ -81,6 +81,13 @@ def _add(
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Instead of the document's servers.")
     ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME: VALUE'",
+            help="Sent to a webhook or server; ${NAME} is a secret; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Register tools: of an MCP server, of an OpenAPI document, a webhook, or a definition."""
     ways = [way for way in (mcp, openapi, webhook, file) if way is not None]
@@ -90,11 +97,13 @@ def _add(
             hint='For example: stratagem tools add files --mcp "npx -y some-server /tmp"',
         )
     if mcp is not None:
-        answer = session.call("server_add", **_server(name, mcp))
+        answer = session.call("server_add", **_server(name, mcp, _headers(header)))
     elif openapi is not None:
         answer = session.call("openapi_add", **_document(name, openapi, base_url))
     elif webhook is not None:
-        answer = session.call("tool_register", **_webhook(name, webhook, description, schema))
+        given = _webhook(name, webhook, description, schema)
+        given["handler"] |= _headers(header)
+        answer = session.call("tool_register", **given)
     else:
         assert file is not None
         answer = session.call("tool_register", **_definition(file))
@@ -232,8 +241,10 @@ def show_removed_server(console: Console, answer: Mapping[str, Any]) -> None:
 
 def show_granted(console: Console, answer: Mapping[str, Any]) -> None:
     """Show where a tool may send a secret."""
-    said = f"{answer['tool']} may send {answer['name']} to {answer['host']}."
+    said = f"{answer['tool']} may send {answer['name']} to {answer['origin']}."
     console.print(printable(said), soft_wrap=True)
+    if "note" in answer:
+        console.print(printable(f"Note: {answer['note']}"), soft_wrap=True)
 
 
 def erase_executions(
@@ -269,9 +280,17 @@ def _hint_for_shell(error: StratagemError) -> str:
     return error.hint
 
 
-def _server(name: str | None, where: str) -> dict[str, Any]:
+def _headers(given: list[str] | None) -> dict[str, Any]:
+    pairs = [each.partition(":") for each in given or ()]
+    if any(not colon for _name, colon, _value in pairs):
+        raise ValidationFailed("--header is 'NAME: VALUE'.", field="header")
+    headers = {name.strip(): value.strip() for name, _colon, value in pairs}
+    return {"headers": headers} if headers else {}
+
+
+def _server(name: str | None, where: str, headers: Mapping[str, Any]) -> dict[str, Any]:
     if where.startswith(("http://", "https://")):
-        return {"name": name or _host_name(where), "url": where}
+        return {"name": name or _host_name(where), "url": where, **headers}
     command_line = shlex.split(where)
     if not command_line:
         raise ValidationFailed("--mcp is a command, or a URL.", field="mcp")
@@ -345,6 +364,8 @@ def show_added(console: Console, answer: Mapping[str, Any]) -> None:
                 names = ", ".join(map(printable, answer[word]))
                 console.print(f"{word.capitalize()} {len(answer[word])}: {names}", soft_wrap=True)
         warnings = answer["warnings"]
+        if "needs" in answer:
+            console.print(printable(f"Added {answer['server']}; its tools are not known yet."))
     for warning in warnings:
         console.print(printable(f"Note: {warning}"), style="dim", soft_wrap=True)
 

@@ -81,7 +81,8 @@ class OperationTools:
     def _operations(self) -> dict[str, Operation]:
         from stratagem.operations import of_toolsets
 
-        return {each.name: each for each in of_toolsets(self._settings.toolsets)}
+        chosen = of_toolsets(self._settings.toolsets)
+        return {each.name: each for each in chosen if not each.confidential}
 
     def has(self, name: str) -> bool:
         """Whether a tool is an operation of the chosen toolsets."""

@@ -88,6 +88,8 @@ ROUTES: Final = (
     Route("DELETE", "/api/mcp/breakers/{toolName}", "breaker_reset"),
     Route("GET", "/api/mcp/secrets", "secrets_list"),
     Route("POST", "/api/mcp/secrets", "secret_grant", status=201, body=True),
+    Route("PUT", "/api/mcp/secrets/{name}", "secret_set", body=True),
+    Route("DELETE", "/api/mcp/secrets/{name}", "secret_remove"),
     Route("DELETE", "/api/mcp/secrets/{tool}/{name}", "secret_withdraw"),
 )
 

@@ -45,7 +45,7 @@ def test_validation_checks_the_configuration_when_asked(db: stratagem.Stratagem)
     request = {"toolNames": ["remote"], "checkConfiguration": True}
 
     before = db.call("tools_validate", request)["results"][0]
-    grant = {"tool": "remote", "name": "EXAMPLE_KEY", "host": "api.example.com"}
+    grant = {"tool": "remote", "name": "EXAMPLE_KEY", "origin": "https://api.example.com"}
     db.call("secret_grant", grant)
     after = db.call("tools_validate", request)["results"][0]
 

@@ -556,7 +556,7 @@ async def test_headers_and_cookies_are_written(runner: OpenApiRunner, server: Se
 async def test_credentials_are_sent_and_no_argument_replaces_them(
     runner: OpenApiRunner, server: Server
 ) -> None:
-    place = f"127.0.0.1:{server.port}"
+    place = f"http://127.0.0.1:{server.port}"
     described = operation(parameter("x-key", "header"), security=[{"api key": [], "inQuery": []}])
     secrets = Granted(place, API_KEY="k1", INQUERY="k&2")
 

@@ -147,7 +147,7 @@ async def test_a_form_is_sent_where_the_header_says_so(
 async def test_secrets_are_resolved_for_the_host_of_the_address(
     runner: WebhookRunner, server: Server
 ) -> None:
-    place = f"127.0.0.1:{server.port}"
+    place = f"http://127.0.0.1:{server.port}"
     secrets = Granted(place, TOKEN="t0ken/{name}", KEY="k&y")
 
     got = await received(
@@ -165,11 +165,11 @@ async def test_secrets_are_resolved_for_the_host_of_the_address(
     assert got.headers["x-name"] == "Ada"
     assert got.target == "/x?key=k%26y&again=k%26y"
     assert got.json == {"token": "t0ken/{name}"}
-    assert {host for _, host in secrets.asked} == {place}
+    assert {origin for _, origin in secrets.asked} == {place}
 
 
 async def test_a_secret_in_an_argument_is_plain_text(runner: WebhookRunner, server: Server) -> None:
-    secrets = Granted(f"127.0.0.1:{server.port}", TOKEN="t0ken")
+    secrets = Granted(f"http://127.0.0.1:{server.port}", TOKEN="t0ken")
 
     got = await received(
         runner,
@@ -191,7 +191,9 @@ async def test_a_secret_in_an_argument_is_plain_text(runner: WebhookRunner, serv
 
 async def test_a_secret_for_another_host_is_not_sent(runner: WebhookRunner, server: Server) -> None:
     with pytest.raises(PermissionDenied):
-        await received(runner, server, {}, "/", Granted("api.test", T="t"), headers={"X": "${T}"})
+        await received(
+            runner, server, {}, "/", Granted("http://api.test:80", T="t"), headers={"X": "${T}"}
+        )
 
     assert server.received == []
 

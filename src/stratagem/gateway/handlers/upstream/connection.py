@@ -64,6 +64,7 @@ from pydantic import BaseModel, ValidationError
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.definitions.contract import ProgressReport, ScrubbingSecrets, Secrets
+from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.definitions.questions import (
     Asker,
     Deadlines,
@@ -120,7 +121,7 @@ class ConnectionResources:
     """What connections need: an HTTP client and the secrets of each server."""
 
     http_client: Callable[[], httpx2.AsyncClient]
-    secrets: Callable[[str], Awaitable[Secrets]]
+    secrets: Callable[[ServerDocument], Awaitable[Secrets]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -534,16 +535,18 @@ class UpstreamConnection:
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         definition = self._definition
-        secrets = self._secrets = await self._resources.secrets(definition.name)
-        host = definition.secret_host
+        secrets = self._secrets = await self._resources.secrets(definition.as_json())
+        origin = definition.origin
         if isinstance(definition, StdioServer):
-            env = {key: secrets.resolve(text, host=host) for key, text in definition.env.items()}
+            env = {
+                key: secrets.resolve(text, origin=origin) for key, text in definition.env.items()
+            }
             async with open_process(definition.command, definition.args, env) as process:
                 self._process = process
                 yield process.streams
             return
         headers = {
-            key: secrets.resolve(text, host=host) for key, text in definition.headers.items()
+            key: secrets.resolve(text, origin=origin) for key, text in definition.headers.items()
         }
         make = self._resources.http_client
         async with open_http(definition.url, headers, make, self._over.set) as streams:

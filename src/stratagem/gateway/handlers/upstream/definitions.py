@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.documents import ServerDocument
+from stratagem.gateway.secret_grants import origin_of
 
 __all__ = ["HttpServer", "ServerDefinition", "StdioServer", "read_definition"]
 
@@ -44,7 +45,7 @@ class StdioServer:
     env: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def secret_host(self) -> str:
+    def origin(self) -> str:
         """Return what secrets for its environment are bound to."""
         return f"mcp:{self.name}"
 
@@ -68,9 +69,9 @@ class HttpServer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def secret_host(self) -> str:
-        """Return the host that secrets in its headers are bound to."""
-        return urlsplit(self.url).hostname or ""
+    def origin(self) -> str:
+        """Return what secrets in its headers are bound to."""
+        return origin_of(self.url) or ""
 
     def as_json(self) -> ServerDocument:
         """Return the definition as it is stored."""

@@ -69,8 +69,8 @@ class UpstreamStatus(TypedDict):
 class Upstreams:
     """The upstream servers, each with one persistent connection.
 
-    `secrets` returns the secrets granted to a server, by its name. `on_change` is called with each
-    list of tools that differs from the previous one, and with the first; `on_primitives` when
+    `secrets` returns the secrets granted to a server, by its definition. `on_change` is called with
+    each list of tools that differs from the previous one, and with the first; `on_primitives` when
     prompts or resources of a server have changed. Everything runs on one event loop.
     """
 
@@ -78,7 +78,7 @@ class Upstreams:
         self,
         *,
         http_client: Callable[[], httpx2.AsyncClient],
-        secrets: Callable[[str], Awaitable[Secrets]],
+        secrets: Callable[[ServerDocument], Awaitable[Secrets]],
         on_change: OnChange | None = None,
         on_primitives: OnPrimitives | None = None,
         jitter: Callable[[], float] = random.random,

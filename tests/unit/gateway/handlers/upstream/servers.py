@@ -17,6 +17,7 @@ import httpx2
 
 from stratagem.errors import PermissionDenied
 from stratagem.gateway.definitions.contract import ListedTool, Run
+from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.handlers.upstream import Upstreams
 from tests.registries import npm_package
 from tests.unit.gateway.attempts import attempt
@@ -27,24 +28,24 @@ ODD_SERVER = str(FOLDER / "odd_server.py")
 
 
 class Granted:
-    """Secrets that were granted, each for one host."""
+    """Secrets that were granted, each for one origin."""
 
     def __init__(self, values: Mapping[tuple[str, str], str] | None = None) -> None:
         self.values = values or {}
 
-    def resolve(self, text: str, *, host: str) -> str:
+    def resolve(self, text: str, *, origin: str) -> str:
         for (name, bound), value in self.values.items():
-            if bound == host:
+            if bound == origin:
                 text = text.replace(f"${{{name}}}", value)
         if "${" in text:
-            raise PermissionDenied(f"{text} is not granted for {host}")
+            raise PermissionDenied(f"{text} is not granted for {origin}")
         return text
 
 
 def granting(
     values: Mapping[tuple[str, str], str] | None = None,
-) -> Callable[[str], Awaitable[Granted]]:
-    async def secrets_of(_server: str) -> Granted:
+) -> Callable[[ServerDocument], Awaitable[Granted]]:
+    async def secrets_of(_server: ServerDocument) -> Granted:
         return Granted(values)
 
     return secrets_of

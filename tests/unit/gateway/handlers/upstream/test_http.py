@@ -86,7 +86,7 @@ async def test_headers_carry_the_secrets_of_the_server_and_nothing_of_the_caller
 
     upstreams = Upstreams(
         http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}),
-        secrets=granting({("KEY", "127.0.0.1"): "s3"}),
+        secrets=granting({("KEY", f"http://127.0.0.1:{shared[0]}"): "s3"}),
     )
     await upstreams.define(definition(shared[0], Authorization="Bearer ${KEY}"))
     await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
