@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import Breakers
@@ -65,24 +65,14 @@ def assemble(
     secrets = _secrets(foundation, settings, random)
     runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
-    recorder = Recorder(foundation)
-    corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
-    work = WorkInProgress(foundation, recorder, new_id("process"))
-    metrics, results, lanes = Metrics(), Cache(time.monotonic), ConcurrencyLimits()
-    breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
-    _follow_purges(foundation, recorder, results, corrector)
+    shared = _share(foundation, events, new_id, advisor)
     executor = _executor(
         foundation,
         registry,
         runners,
         events,
+        shared,
         secrets=secrets,
-        cache=results,
-        breakers=breakers,
-        lanes=lanes,
-        work=work,
-        metrics=metrics,
-        corrector=corrector,
         new_id=new_id,
         check_operation=check_operation,
     )
@@ -95,15 +85,9 @@ def assemble(
         registry,
         runners,
         executor,
-        idempotency=IdempotentCalls(foundation, recorder, executor.execute),
-        pipelines=pipelines(new_id=new_id, work=work),
-        recorder=recorder,
-        work=work,
-        cache=results,
-        breakers=breakers,
-        lanes=lanes,
-        metrics=metrics,
-        corrector=corrector,
+        idempotency=IdempotentCalls(foundation, shared.recorder, executor.execute),
+        pipelines=pipelines(new_id=new_id, work=shared.work),
+        **shared._asdict(),
         secrets=secrets,
         outbound=cache(partial(_outbound, settings, runners)),
         sandbox=cache(partial(_sandbox, settings)),
@@ -119,19 +103,46 @@ def _secrets(
     return SecretGrants(foundation, SecretValues(foundation, cipher, settings.environment))
 
 
+class _SharedParts(NamedTuple):
+    """What calls have in common, and others look at."""
+
+    recorder: Recorder
+    work: WorkInProgress
+    cache: Cache
+    breakers: Breakers
+    lanes: ConcurrencyLimits
+    metrics: Metrics
+    corrector: LearningCorrector
+
+
+def _share(
+    foundation: Foundation,
+    events: GatewayEvents,
+    new_id: Callable[[str], str],
+    advisor: Advisor | None,
+) -> _SharedParts:
+    recorder = Recorder(foundation)
+    shared = _SharedParts(
+        recorder,
+        WorkInProgress(foundation, recorder, new_id("process")),
+        Cache(time.monotonic),
+        Breakers(time.monotonic, listener=partial(_publish_breaker, events)),
+        ConcurrencyLimits(),
+        Metrics(),
+        LearningCorrector(foundation, recorder, events.publish, advisor),
+    )
+    _follow_purges(foundation, recorder, shared.cache, shared.corrector)
+    return shared
+
+
 def _executor(
     foundation: Foundation,
     registry: Registry,
     runners: Runners,
     events: GatewayEvents,
+    shared: _SharedParts,
     *,
     secrets: SecretGrants,
-    cache: Cache,
-    breakers: Breakers,
-    lanes: ConcurrencyLimits,
-    work: WorkInProgress,
-    metrics: Metrics,
-    corrector: LearningCorrector,
     new_id: Callable[[str], str],
     check_operation: CheckOperation,
 ) -> Executor:
@@ -140,19 +151,19 @@ def _executor(
             resolve=partial(registry.resolve, foundation),
             secrets=secrets.for_tool,
             runners=runners,
-            cache=cache,
-            forgotten=CacheSettings(foundation, cache).last_clear,
-            breakers=breakers,
-            lanes=lanes,
-            work=work,
-            record=work.recorder.add,
+            cache=shared.cache,
+            forgotten=CacheSettings(foundation, shared.cache).last_clear,
+            breakers=shared.breakers,
+            lanes=shared.lanes,
+            work=shared.work,
+            record=shared.recorder.add,
             publish_progress=partial(events.publish, "progress"),
-            publish_end=partial(_count_and_publish, metrics, events),
+            publish_end=partial(_count_and_publish, shared.metrics, events),
             microseconds=foundation.store.now,
             new_id=new_id,
             check_operation=check_operation,
             rights=ToolRights(foundation),
-            corrector=corrector,
+            corrector=shared.corrector,
         )
     )
 
