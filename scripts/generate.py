@@ -33,6 +33,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.debugging.curation import CuratedDebugging
+from stratagem.developer.operations import OPERATIONS as DEVELOPER
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
@@ -46,10 +47,12 @@ from stratagem.parameters import (
     QUIET,
     STRICT,
     TIME,
+    UNLISTED,
     Cursor,
     Input,
     MaxChars,
     Param,
+    TransactionId,
     wire_name,
 )
 
@@ -67,6 +70,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(
 _ANSWER_OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "cursor": (Cursor, None),
     "max_chars": (MaxChars, limits.ANSWER_CHARS_DEFAULT),
+    "transaction": (TransactionId, None),
 }
 
 
@@ -208,7 +212,8 @@ def parameter_schema(each: Parameter, said: Param) -> dict[str, Any]:
             each.default.to_arguments() if isinstance(each.default, Input) else each.default
         )
     schema["description"] = said.description
-    for keyword, set_ in ((QUIET, said.quiet), (STRICT, said.strict)):
+    flags = ((QUIET, said.quiet), (STRICT, said.strict), (UNLISTED, said.unlisted))
+    for keyword, set_ in flags:
         if set_:
             schema[keyword] = True
     if said.advertised:
@@ -290,6 +295,9 @@ def output_schema(operation: Operation) -> dict[str, Any]:
         shown, needed = _answer_fields(model)
         properties = shown | properties
         required = needed if required is None else required & needed
+    if type(None) in _models(hint):
+        # A miss is an answer like any other.
+        properties, required = {"found": {"type": "boolean"}, **properties}, {"found"}
     if operation.name == "strata_branch":
         properties = {"action": {"type": "string"}, **properties}
         required = {"action"}
@@ -363,7 +371,9 @@ def _answer_kind(hint: Any) -> str | None:
 def schema_files() -> dict[Path, bytes]:
     """Return the contents of every schema file."""
     written = {}
-    systems: dict[str, list[Operation]] = {name: [] for name in (*_SERVICES, "gateway")}
+    systems: dict[str, list[Operation]] = {
+        name: [] for name in (*_SERVICES, "gateway", "developer")
+    }
     for operation in TABLE.values():
         systems[_system_of(operation)].append(operation)
     for name, rows in systems.items():
@@ -685,11 +695,51 @@ def _add_operation_method(module: Module, row: Operation, *, waits: bool) -> Non
     )
 
 
+def developer_module() -> str:
+    """Return the module with the SDK's methods of developer mode, a class for each group."""
+    module = Module("The methods of developer mode in the SDK.")
+    groups: dict[str, list[Operation]] = {}
+    for row in DEVELOPER:
+        if row.sdk is not None:
+            groups.setdefault(row.sdk.group, []).append(row)
+    for group, rows in groups.items():
+        for waits in (False, True):
+            name = f"{'Async' if waits else ''}{group.capitalize()}Methods"
+            base = "AsyncTypedMethods" if waits else "TypedMethods"
+            module.exports.append(name)
+            module.name("stratagem.sdk.method_bases", base)
+            how = ", to be awaited" if waits else ""
+            words = f'    """What `db.{group}` offers{how}."""'
+            module.add("", f"class {name}({base}):", words, "")
+            for row in rows:
+                _add_typed_method(module, row, waits=waits)
+    return module.text()
+
+
+def _add_typed_method(module: Module, row: Operation, *, waits: bool) -> None:
+    assert row.sdk is not None
+    parameters = method_parameters(row.method)
+    returns = module.type_text(get_type_hints(row.method)["return"])
+    define = "    async def" if waits else "    def"
+    given = _arguments_text(module, parameters)
+    ask = "await self._ask_async" if waits else "self._ask"
+    module.add(
+        f"{define} {row.sdk.name}(",
+        *_signature_lines(module, parameters),
+        f"    ) -> {returns}:",
+        *_docstring_lines(row.method.__doc__ or "", parameters),
+        f'        answer: {returns} = {ask}("{row.name}", {{{given}}}, {returns})',
+        "        return answer",
+        "",
+    )
+
+
 def sdk_files() -> dict[Path, bytes]:
     """Return the contents of every generated module of the SDK."""
     written = {SDK / f"{name}.py": service_module(name, each) for name, each in _SERVICES.items()}
     if any(row.sdk for row in GATEWAY):
         written[SDK / "gateway.py"] = gateway_module()
+    written[SDK / "developer.py"] = developer_module()
     return {path: _formatted(text) for path, text in written.items()}
 
 

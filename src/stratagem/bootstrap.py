@@ -20,6 +20,7 @@ from stratagem.access.workspaces import files_of
 from stratagem.call_correction import CallCorrector
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.deferred_modules import asyncio
+from stratagem.developer.kinds import KINDS as DEVELOPER_KINDS
 from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds
 from stratagem.engine.relevance import TRY_MIN
@@ -87,7 +88,16 @@ logger = logging.getLogger(__name__)
 # The workspace of whoever names none.
 DEFAULT = "default"
 # Every kind of record that a database may hold.
-KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS, *ACCESS_KINDS))
+KINDS = Kinds(
+    (
+        *MEMORY_KINDS,
+        *DEBUGGING_KINDS,
+        *KNOWLEDGE_KINDS,
+        *GATEWAY_KINDS,
+        *ACCESS_KINDS,
+        *DEVELOPER_KINDS,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +173,15 @@ class Runtime:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
-        operation, call = self._prepare(name, arguments, caller)
+        operation, call, caller = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
-        return _with_correction(
-            operation.run(getattr(self, operation.part), call.given, caller), call
-        )
+        answer = operation.run(getattr(self, operation.part), call.given, caller)
+        return _with_correction(_hide_transaction(answer, caller), call)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        operation, call = await self._prepare_async(name, arguments, caller)
+        operation, call, caller = await self._prepare_async(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
@@ -183,9 +192,8 @@ class Runtime:
             self.gateway.home.adopt()
             return await operation.run_async(self.gateway, call.given, caller)
         part = getattr(self, operation.part)
-        return _with_correction(
-            await asyncio.to_thread(operation.run, part, call.given, caller), call
-        )
+        answer = await asyncio.to_thread(operation.run, part, call.given, caller)
+        return _with_correction(_hide_transaction(answer, caller), call)
 
     def look_at_clock(self) -> None:
         """Warn in the log where the clock has jumped."""
@@ -197,17 +205,21 @@ class Runtime:
 
     async def _prepare_async(
         self, name: str, arguments: Any, caller: Caller
-    ) -> tuple[Operation, Prepared]:
+    ) -> tuple[Operation, Prepared, Caller]:
         """Prepare a call; what is wrong with it is looked for in another thread."""
         try:
-            return self._prepare(name, arguments, caller, _put_off)
+            # Looking a transaction up reads the store.
+            if _transaction_of(operations.find(name), arguments, caller) is None:
+                return self._prepare(name, arguments, caller, _put_off)
         except _PutOff:
-            return await asyncio.to_thread(self._prepare, name, arguments, caller)
+            pass
+        return await asyncio.to_thread(self._prepare, name, arguments, caller)
 
     def _prepare(
         self, name: str, arguments: Any, caller: Caller, correct: CorrectCall | None = None
-    ) -> tuple[Operation, Prepared]:
+    ) -> tuple[Operation, Prepared, Caller]:
         operation = operations.find(name)
+        caller, arguments = self._enter_transaction(operation, arguments, caller)
         if not operation.in_transaction:
             caller.refuse_in_transaction(name)
         self._bind_branch(caller)
@@ -222,7 +234,18 @@ class Runtime:
             given = self.transactions.arguments_for(caller, call.arguments)
             again = operations.prepare(operation, given, caller, database=database)
             call = again._replace(correction=call.correction)
-        return operation, call
+        return operation, call, caller
+
+    def _enter_transaction(
+        self, operation: Operation, arguments: Any, caller: Caller
+    ) -> tuple[Caller, Any]:
+        """Return the caller within the transaction that a call names, and its other arguments."""
+        wanted = _transaction_of(operation, arguments, caller)
+        if wanted is None or caller.transaction is not None:
+            return caller, arguments
+        if "transaction" in operation.answer_options:
+            arguments = {each: arguments[each] for each in arguments if each != "transaction"}
+        return self.transactions.resume(caller, wanted), arguments
 
     def _bind_branch(self, caller: Caller) -> None:
         """Bind a client to the branch that it begins on: the name may come to mean another."""
@@ -257,6 +280,27 @@ class _PutOff(Exception):
 
 def _put_off(*_call: Any) -> None:
     raise _PutOff
+
+
+def _transaction_of(operation: Operation, arguments: Any, caller: Caller) -> str | None:
+    """Return the id of the transaction that a call is part of, as the call or its client says."""
+    if operation.part == "transactions":
+        return None
+    takes = "transaction" in operation.answer_options and isinstance(arguments, Mapping)
+    named = arguments.get("transaction") if takes else None
+    return named if isinstance(named, str) else caller.transaction_id
+
+
+def _hide_transaction(answer: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """Name the branch that a transaction works on, where an answer names its hidden one."""
+    if caller.transaction is None:
+        return answer
+    shown = {
+        each: caller.shown_branch
+        for each in ("branch", "current")
+        if answer.get(each) == caller.branch
+    }
+    return {**answer, **shown}
 
 
 def _with_correction(answer: dict[str, Any], call: Prepared) -> dict[str, Any]:

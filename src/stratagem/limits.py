@@ -74,6 +74,30 @@ TTL_SECONDS_MAX: Final = 100 * 366 * 24 * 3600
 TRANSACTION_SECONDS_DEFAULT: Final = 60.0
 TRANSACTION_SECONDS_MAX: Final = 3_600.0
 
+# Vectors of one's own: no model that people use makes longer ones, and a group of them is one
+# request. The name of a collection is part of the name of a space.
+VECTOR_DIMENSIONS_MAX: Final = 8_192
+VECTORS_AT_ONCE_MAX: Final = 1_000
+COLLECTION_CHARS_MAX: Final = 64
+# A field of metadata is a row of an index, and so is each element of a list in it.
+METADATA_FIELDS_MAX: Final = 64
+# Numbers beyond this are compared by reading them: an index holds no longer ones exactly.
+METADATA_NUMBER_MAX: Final = 2**53
+# A filter is written by hand or by a model.
+FILTER_CONDITIONS_MAX: Final = 32
+FILTER_VALUES_MAX: Final = 1_000
+# Texts that are embedded in one call while others wait.
+EMBED_TEXTS_MAX: Final = 256
+# What a model is asked at once, how long its answer may be and how long it is waited for.
+PROMPT_CHARS_MAX: Final = 200_000
+GENERATED_TOKENS_DEFAULT: Final = 512
+GENERATED_TOKENS_MAX: Final = 32_768
+GENERATION_SECONDS: Final = 120.0
+# Tokens that are turned back into text at once.
+TOKENS_MAX: Final = 100_000
+# Erasing makes the read models anew and holds all sequences in memory; the next call goes on.
+RETENTION_VERSIONS_MAX: Final = 100_000
+
 # Lineage deeper than this makes every read slow; a merge flattens it.
 LINEAGE_DEPTH_MAX: Final = 64
 

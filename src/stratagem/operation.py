@@ -19,6 +19,7 @@ from stratagem.schemas import operation_schemas
 __all__ = [
     "CORRECTION",
     "DEFAULT_TOOLSETS",
+    "DEVELOPER_TOOLSET",
     "MADE_UP",
     "Authority",
     "Caller",
@@ -63,6 +64,8 @@ CORRECTION: Final = "correction"
 
 # Few on purpose: a model chooses worse the more tools it is shown.
 DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
+# The granular tools, which take the place of the eight of memory.
+DEVELOPER_TOOLSET: Final = "developer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ class Caller:
     its token is an administrator's of the server's own workspace, and so of the machine.
     `toolsets` are those whose operations a tool may run on its behalf; None is all of them.
     `origin` is the same caller, less restricted: a branch that one switches to is the other's too.
-    `transaction`: the one it is in; `branch` is then the hidden branch of that.
+    `transaction`: the one it is in; `branch` is then the hidden branch of that. `transaction_id`:
+    the one that it says it is in, which is looked up when an operation is run.
     `tool_sets` are the named sets of tools that it may call through the gateway; None is all tools.
     `budget` is how much its calls of tools may come to.
     """
@@ -112,6 +116,7 @@ class Caller:
     toolsets: frozenset[str] | None = None
     origin: Caller | None = None
     transaction: TransactionState | None = None
+    transaction_id: str | None = None
     tool_sets: frozenset[str] | None = None
     budget: Mapping[str, Any] | None = None
 
@@ -134,6 +139,12 @@ class Caller:
         self.branch = branch
         if self.origin is not None:
             self.origin.switch_to(branch)
+
+    def use_namespace(self, namespace: str) -> None:
+        """Make a namespace the one of whatever names none."""
+        self.namespace = namespace
+        if self.origin is not None:
+            self.origin.use_namespace(namespace)
 
     def may(self, toolset: str, right: Right) -> bool:
         """Whether the caller's token allows something."""
@@ -281,12 +292,14 @@ def _command_line(words: Sequence[str]) -> str:
 class SdkMethod:
     """How the SDK offers an operation: by a method that returns the answer, or one `part` of it.
 
-    `positional` are the parameters that need no name.
+    `positional` are the parameters that need no name. `group`: the methods that it is one of, as
+    `kv` of `db.kv.put`, where the system of the operation has several such groups.
     """
 
     name: str
     positional: tuple[str, ...] = ()
     part: str | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,9 +340,11 @@ class Operation:
     """One thing a caller can ask for, alike on every surface.
 
     `method` is what it runs, and the source of its description: a typed method of a service.
+    `also_in` are other toolsets that show it too.
     `takes`: the method takes its parameters as one object of this type. `answer_options` are
-    parameters of the answer that no method knows of: `cursor` and `max_chars`. `answer_fields`:
-    of a long answer, what the list of tools says of it. `null_fields` stand in an answer as null
+    parameters of the answer that no method knows of: `cursor` and `max_chars`; `transaction` is the
+    id of the one that the call is part of. `answer_fields`: of a long answer, what the list of
+    tools says of it. `null_fields` stand in an answer as null
     where they are empty; others are left out of it.
 
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
@@ -363,7 +378,8 @@ class Operation:
     idempotent: bool = False
     reading_actions: tuple[str, ...] = ()
     action_aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    part: Literal["foundation", "gateway"] = "foundation"
+    part: Literal["foundation", "gateway", "transactions"] = "foundation"
+    also_in: tuple[str, ...] = ()
     run_async: Callable[[Any, Any, Caller], Awaitable[Answer]] | None = None
     right: Right | None = None
     person: PersonNeeded[Any] | None = None
@@ -397,6 +413,11 @@ class Operation:
         return schema
 
     @property
+    def toolsets(self) -> tuple[str, ...]:
+        """Every toolset that shows it."""
+        return self.toolset, *self.also_in
+
+    @property
     def in_transaction(self) -> bool:
         """Whether it can be part of a transaction: all that it does can be undone."""
         return self.run_async is None and not self.irreversible
@@ -428,6 +449,8 @@ class Hints(TypedDict, total=False):
     right: Right
     person: PersonNeeded[Mapping[str, Any]]
     irreversible: bool
+    part: Literal["foundation", "gateway", "transactions"]
+    also_in: tuple[str, ...]
     commands: tuple[CommandHint, ...]
     also_called: tuple[str, ...]
     example: Mapping[str, Any] | None
@@ -448,6 +471,7 @@ def operation(
     answer_options: tuple[str, ...] = (),
     null_fields: tuple[str, ...] = (),
     own_cursor: bool = False,
+    sdk: SdkMethod | None = None,
     **hints: Unpack[Hints],
 ) -> Operation:
     """Return the row of a method that takes its parameters by name.
@@ -481,5 +505,6 @@ def operation(
         summarise=summarise,
         answer_options=answer_options,
         null_fields=null_fields,
+        sdk=sdk,
         **hints,
     )

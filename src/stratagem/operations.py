@@ -14,7 +14,7 @@ from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import InvalidInput, OperationNotFound, PermissionDenied, StratagemError
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
-from stratagem.parameters import ADVERTISED, OWN_KEYWORDS, QUIET, check
+from stratagem.parameters import ADVERTISED, OWN_KEYWORDS, QUIET, UNLISTED, check
 
 __all__ = [
     "DEFAULT_TOOLSETS",
@@ -63,12 +63,19 @@ def _gateway() -> Rows:
     return OPERATIONS
 
 
+def _developer() -> Rows:
+    from stratagem.developer.operations import OPERATIONS
+
+    return OPERATIONS
+
+
 # Each system with the toolsets that its operations belong to.
 SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
-    (_memory, ("memory", "admin", "memory_plus")),
+    (_memory, ("memory", "admin", "memory_plus", "developer")),
     (_debugging, ("debugging", "debugging_admin", "admin")),
     (_knowledge, ("knowledge", "knowledge_plus", "admin")),
     (_gateway, ("gateway", "registry")),
+    (_developer, ("developer",)),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
 # The registry is the gateway's: whoever may write to the one may write to the other. What agents
@@ -77,11 +84,16 @@ TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS 
 _SCOPES = {
     "registry": "gateway",
     "memory_plus": "memory",
+    "developer": "memory",
     "debugging_admin": "debugging",
     "knowledge_plus": "knowledge",
 }
 # A merge carries the records of every system: it takes the right to write to each.
-_ALSO_WRITTEN = {("strata_branch", "merge"): ("debugging", "knowledge", "gateway")}
+_MERGE_WRITES = ("debugging", "knowledge", "gateway")
+_ALSO_WRITTEN = {
+    ("strata_branch", "merge"): _MERGE_WRITES,
+    ("strata_branch_merge", None): _MERGE_WRITES,
+}
 
 
 class Table(Mapping[str, Operation]):
@@ -122,7 +134,7 @@ def of_toolsets(wanted: Iterable[str]) -> list[Operation]:
         for rows, sets in SYSTEMS
         if chosen.intersection(sets)
         for row in rows()
-        if row.toolset in chosen
+        if chosen.intersection(row.toolsets)
     ]
 
 
@@ -143,7 +155,7 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
         right = "read"
     what = f"{operation.name} {action}" if operation.reading_actions else operation.name
     caller.require(_scope(operation), right, what)
-    for toolset in _ALSO_WRITTEN.get((operation.name, str(action)), ()):
+    for toolset in _ALSO_WRITTEN.get((operation.name, action), ()):
         caller.require(toolset, "write", what)
 
 
@@ -283,7 +295,7 @@ def check_reach(name: str, caller: Caller) -> None:
     """
     operation = find(name)
     toolset = operation.toolset
-    if caller.toolsets is not None and toolset not in caller.toolsets:
+    if caller.toolsets is not None and caller.toolsets.isdisjoint(operation.toolsets):
         on = ",".join([*sorted(caller.toolsets), toolset])
         raise PermissionDenied(
             f"{name} belongs to the toolset {toolset!r}, which is not on here.",
@@ -371,9 +383,20 @@ def read_input(operation: Operation, arguments: Any) -> Any:
 
 
 @cache
-def input_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of an operation's parameters, in as few characters as will do."""
+def input_schema(name: str, *, unlisted: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema of an operation's parameters, in as few characters as will do.
+
+    `unlisted`: with those that agents are not shown.
+    """
     short: dict[str, Any] = _shorten(find(name).parameters)
+    if not unlisted:
+        hidden = {
+            each
+            for each, schema in find(name).parameters["properties"].items()
+            if schema.get(UNLISTED)
+        }
+        shown = short["properties"].items()
+        short["properties"] = {each: schema for each, schema in shown if each not in hidden}
     return short
 
 

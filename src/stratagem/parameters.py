@@ -45,6 +45,7 @@ __all__ = [
     "QUIET",
     "STRICT",
     "TIME",
+    "UNLISTED",
     "AsOf",
     "BranchName",
     "Cursor",
@@ -54,6 +55,7 @@ __all__ = [
     "Param",
     "RequestId",
     "Schema",
+    "TransactionId",
     "check",
     "param",
     "python_name",
@@ -78,7 +80,8 @@ ADVERTISED: Final = "x-advertised"
 ALIASES: Final = "x-aliases"
 PLURAL: Final = "x-plural"
 TIME: Final = "x-time"
-OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL, TIME})
+UNLISTED: Final = "x-unlisted"
+OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL, TIME, UNLISTED})
 
 _SHOWN_CHARS_MAX: Final = 100
 # How alike a word must be to an allowed one that it may be a slip: `remove` is not `restore`.
@@ -106,6 +109,7 @@ class Param:
 
     `description` stands wherever the parameter is explained. `quiet`: the list of tools that a
     model is shown leaves it out, because the name says enough and each conversation pays for it.
+    `unlisted`: the list that agents are shown has not even the parameter; programs may give it.
     `strict` takes no text in the place of a number. `advertised` are keywords for the schema that
     callers see and that the service itself checks, such as an `enum` in any case. `schema`
     replaces what would be made from the type. `time`: in the SDK a moment may be a `datetime` or a
@@ -116,6 +120,7 @@ class Param:
 
     description: str
     quiet: bool = False
+    unlisted: bool = False
     ge: float | None = None
     gt: float | None = None
     le: float | None = None
@@ -150,6 +155,10 @@ AsOf = Annotated[
 RequestId = Annotated[str | None, Param("Same id, written once", aliases=("idempotency_key",))]
 Cursor = Annotated[
     str | None, Param("`next` of the last answer", quiet=True, aliases=("next", "page_token"))
+]
+TransactionId = Annotated[
+    str | None,
+    Param("Id of its transaction", quiet=True, unlisted=True, aliases=("txn", "txn_id")),
 ]
 MaxChars = Annotated[
     int,

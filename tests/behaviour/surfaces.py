@@ -117,6 +117,7 @@ class Mcp:
                 "registry",
                 "admin",
                 "memory_plus",
+                "developer",
             ),
         )
         self._database = Prepared(settings, wanted.start())

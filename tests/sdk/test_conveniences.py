@@ -68,10 +68,3 @@ def test_a_database_that_is_not_awaited_says_how_to_open_it(tmp_path: Path) -> N
     with pytest.raises(AttributeError, match="async with stratagem.open_async"):
         opening.memory  # noqa: B018 -- it is looked up, nothing else
     assert not (tmp_path / "memory.db").exists()
-
-
-def test_a_client_of_a_server_says_what_to_do_without_transactions(remote: Client) -> None:
-    with pytest.raises(stratagem.NotInTransaction) as refused:
-        remote.transaction()
-
-    assert "stratagem.open" in refused.value.hint

@@ -26,7 +26,7 @@ from stratagem.errors import ValidationFailed
 if TYPE_CHECKING:
     from stratagem.engine.values import Json
 
-__all__ = ["Query", "Steps", "get", "parse", "parse_query", "put", "render"]
+__all__ = ["Query", "Steps", "get", "parse", "parse_query", "put", "remove", "render"]
 
 Steps: TypeAlias = tuple[str | int, ...]
 # A name, an element, a slice, or None for all children.
@@ -154,6 +154,22 @@ def put(document: Json, steps: Steps, value: Json, *, field: str = "path") -> Js
         _place(container, step, result)
         result = container
     return result
+
+
+def remove(document: Json, steps: Steps) -> Json:
+    """Return the document without what is at a place that exists, and leave the one given.
+
+    What follows an element of an array moves up.
+    """
+    *way, last = steps
+    _found, parent = get(document, tuple(way))
+    assert isinstance(parent, dict | list), "the place exists"
+    if isinstance(parent, dict):
+        left: Json = {name: each for name, each in parent.items() if name != last}
+    else:
+        at = _position(parent, last)
+        left = [*parent[:at], *parent[at + 1 :]]
+    return put(document, tuple(way), left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class Projection(NamedTuple):
     links: tuple[Link, ...] = ()
     numbers: tuple[tuple[str, float], ...] = ()
     group: str | None = None
+    # A vector that callers wrote themselves: 32-bit numbers in base64.
+    vector: str | None = None
 
 
 # Takes a payload, and the key of the record it belongs to.
@@ -113,6 +115,9 @@ class RecordKind:
     else's in the place of another. Of the field `guarded` a merge changes nothing that was said
     before, unless a person merges.
 
+    `toolset`: whose right to read a record of the kind takes; where it is None, that of the
+    namespace of the record. `portable`: the export of a branch holds such records as they are.
+
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
     """
@@ -132,6 +137,8 @@ class RecordKind:
     named_by: str | None = None
     owned_by: str | None = None
     guarded: str | None = None
+    toolset: str | None = None
+    portable: bool = False
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
 
 

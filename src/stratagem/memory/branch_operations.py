@@ -361,10 +361,11 @@ class BranchOperations(BoundSystem):
         """Whether the caller may read the system that a record is of: branches carry them all."""
         if space.kind in {ENTRY, EVENT}:
             return True
-        if self._store.kinds.record(space.kind).quoting and not self._caller.sees_every_call:
+        kind = self._store.kinds.record(space.kind)
+        if kind.quoting and not self._caller.sees_every_call:
             # Records of calls hold what others have said, and were told.
             return False
-        return self._caller.may(space.namespace, "read")
+        return self._caller.may(kind.toolset or space.namespace, "read")
 
     def _info(self, reader: Reader, branch: Branch) -> BranchInfo:
         parent = reader.branches.by_id(branch.parent) if branch.parent is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Final, Required, TypedDict
 
@@ -23,7 +23,7 @@ from stratagem.memory.parameters import (
     TAG_ALIASES,
     Path,
 )
-from stratagem.parameters import AsOf, BranchName, Namespace, Param
+from stratagem.parameters import MISSING, AsOf, BranchName, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
@@ -222,6 +222,60 @@ class Entries(BoundSystem):
         target = find_branch(transaction.branches, branch)
         write.fit(transaction, transaction.branches.lineage(target))
         return write.answer(transaction.append(target, [write.draft()])[0])
+
+    def _edit_value(
+        self,
+        key: str,
+        edit: Callable[[Any], Any],
+        *,
+        namespace: str | None,
+        branch: str | None,
+        request_id: str | None,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Change an entry by a function of its value, in one transaction; keep the rest of it.
+
+        `edit` is given MISSING where there is no such entry, and returns MISSING where nothing
+        changes.
+        """
+        where = check_names(
+            namespace or self._caller.namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
+        check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            target = find_branch(transaction.branches, name)
+            lineage = transaction.branches.lineage(target)
+            version = transaction.records.current(lineage, entries(where), key)
+            content = orjson.loads(version.payload) if version and version.payload else None
+            if content is not None and is_expired(content, transaction.wall):
+                content = None
+            value = edit(content["value"] if content else MISSING)
+            if value is MISSING:
+                return {"namespace": where, "changed": False}
+            values.encode(value)
+            kept = {"index": False} if content is None else content
+            draft = Draft(ENTRY_STORED, {**kept, "value": value}, entries(where), key)
+            appended = transaction.append(target, [draft])[0]
+            return {
+                "value": value,
+                "namespace": where,
+                "changed": True,
+                "version": appended.sequence,
+                "timestamp": moments.iso(appended.at),
+            }
+
+        return self._foundation.write(
+            self._caller,
+            work,
+            request_id=request_id,
+            operation=operation,
+            arguments={**arguments, "key": key, "namespace": where, "branch": name},
+        )
 
     def recall(
         self,

@@ -41,7 +41,7 @@ from stratagem.memory.parameters import Tags
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import EventContent, Reader
-from stratagem.storage.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
+from stratagem.storage.list_cursors import anchor_view, cursor_at, list_check
 
 __all__ = [
     "AfterSequence",
@@ -105,7 +105,7 @@ class Listings(BoundSystem):
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             check = list_check(view.branch.id, where, begin, wanted, order)
-            view, anchor, position = _anchor_view(reader, view, cursor, check)
+            view, anchor, position = anchor_view(reader, view, cursor, check)
             space = entries(where)
             if order == "key":
                 found = [
@@ -291,19 +291,6 @@ def _labels_in_use(reader: Reader, view: View, space: Space, wanted: str) -> lis
 def entry_cursor(anchor: str, order: str, key: str, version: int) -> str:
     """Return the cursor of a list of entries after one of them."""
     return cursor_at(anchor, key if order == "key" else version)
-
-
-def _anchor_view(
-    reader: Reader, view: View, cursor: str | None, check: int
-) -> tuple[View, ListAnchor, str]:
-    """Return the view that all pages of a list have, its anchor, and where the page begins."""
-    if cursor is None:
-        limit = min(view.limit, reader.log.head().sequence)
-        anchor, position = ListAnchor(limit, view.time, check), ""
-    else:
-        anchor, position = read_list_cursor(cursor, check)
-    lineage = reader.branches.lineage(view.branch, anchor.sequence)
-    return View(view.branch, lineage, anchor.time), anchor, position
 
 
 def _facets(event: str | None, session: str | None) -> Sequence[str]:

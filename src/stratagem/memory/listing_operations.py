@@ -53,13 +53,18 @@ __all__ = [
     "HISTORY_WORDS",
     "LISTING_OPERATIONS",
     "MissWords",
+    "fit_events",
     "fit_history",
+    "fit_listed",
+    "fit_names",
     "fit_recalled",
     "history",
     "recall",
     "say_deleted",
     "say_empty_list",
+    "say_events",
     "say_history",
+    "say_listed",
     "say_miss",
     "say_misses",
     "say_no_events",
@@ -250,7 +255,7 @@ def fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
     The cursor of a recall of one key is a position in its value; of several, one in `keys`.
     """
     if given.get("key") is None and given.get("keys") is None:
-        return _fit_listed(answer, given)
+        return fit_listed(answer, given)
     begin = read_cursor(given.get("cursor"))
     chars_max = _budget(given)
     if "results" not in answer:
@@ -282,7 +287,7 @@ def _with_missing(
     return answer
 
 
-def _fit_listed(answer: Answer, given: Mapping[str, Any]) -> Answer:
+def fit_listed(answer: Answer, given: Mapping[str, Any]) -> Answer:
     """Cut a list of entries to the budget, and their values to their beginnings."""
     anchor, order = answer["anchor"], given.get("order", "newest")
     results = answer["results"]
@@ -296,7 +301,8 @@ def _fit_listed(answer: Answer, given: Mapping[str, Any]) -> Answer:
     return fit_list(short, _budget(given), cursor_after)
 
 
-def _fit_events(answer: Answer, given: Mapping[str, Any]) -> Answer:
+def fit_events(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut logged events to the budget, and their data to their beginnings."""
     results = answer["results"]
     if len(results) > 1:
         # One event alone is shown whole, as far as there is room.
@@ -309,12 +315,12 @@ def fit_history(answer: Answer, given: Mapping[str, Any]) -> Answer:
     if "results" not in answer:
         return answer
     if given.get("key") is None:
-        return _fit_events(answer, given)
+        return fit_events(answer, given)
     versions = [result["version"] for result in answer["results"]]
     return fit_list(answer, _budget(given), lambda kept: str(versions[kept - 1]))
 
 
-def _fit_names(answer: Answer, given: Mapping[str, Any]) -> Answer:
+def fit_names(answer: Answer, given: Mapping[str, Any]) -> Answer:
     """Cut a list of names to the budget; the least important come last, and go first."""
     results = answer["results"]
     kept = take_fitting(results, _budget(given) - _NOTE_CHARS)
@@ -433,7 +439,7 @@ def say_history(answer: Mapping[str, Any]) -> str:
     if not answer["results"] and "key" in answer:
         return say_miss(answer, HISTORY_WORDS)
     if not answer["results"] or "event" in answer["results"][0]:
-        return _say_events(answer)
+        return say_events(answer)
     lines = [
         f"{each['version']} {each['timestamp']}{by_actor(each)} "
         + ("(forgotten)" if each["deleted"] else brief(each["value"], 300))
@@ -449,7 +455,8 @@ def say_no_events(answer: Mapping[str, Any]) -> str:
     return f"{said} Labels in use: {', '.join(near)}." if near else said
 
 
-def _say_events(answer: Mapping[str, Any]) -> str:
+def say_events(answer: Mapping[str, Any]) -> str:
+    """Return logged events as text."""
     alone = len(answer["results"]) == 1
     lines = [
         f"{each['sequence']} {each['timestamp']} {each['event']}{_say_session(each)}"
@@ -463,7 +470,8 @@ def _say_session(event: Mapping[str, Any]) -> str:
     return f" ({event['session']})" if event.get("session") else ""
 
 
-def _say_listed(answer: Mapping[str, Any]) -> str:
+def say_listed(answer: Mapping[str, Any]) -> str:
+    """Return a list of entries as text."""
     lines = [_say_entry(entry) for entry in answer["results"]]
     return with_note([*lines, AS_DATA] if lines else [say_empty_list(answer)], answer)
 
@@ -511,7 +519,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
     operation(
         "strata_list",
         Memory.list,
-        fit=_fit_listed,
+        fit=fit_listed,
         answer_options=("max_chars",),
         own_cursor=True,
         toolset=_TOOLSET,
@@ -520,7 +528,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         "or by key, each with the beginning of its value.",
         service=_memory,
         answer_fields=("results", "truncated", "next"),
-        summarise=_say_listed,
+        summarise=say_listed,
         read_only=True,
         also_called=("ls", "keys", "entries"),
         commands=(
@@ -538,14 +546,14 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
     operation(
         "strata_events",
         Memory.events,
-        fit=_fit_events,
+        fit=fit_events,
         answer_options=("max_chars",),
         toolset=_TOOLSET,
         title="Events",
         description="Read logged events in order: by label, session, tags, since a time or after "
         "a sequence.",
         service=_memory,
-        summarise=_say_events,
+        summarise=say_events,
         read_only=True,
         commands=(
             CommandHint(
@@ -562,7 +570,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
     operation(
         "strata_namespaces",
         Memory.namespaces,
-        fit=_fit_names,
+        fit=fit_names,
         answer_options=("max_chars",),
         toolset=_TOOLSET,
         title="Namespaces",
@@ -583,7 +591,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
     operation(
         "strata_tags",
         Memory.tags,
-        fit=_fit_names,
+        fit=fit_names,
         answer_options=("max_chars",),
         toolset=_TOOLSET,
         title="Tags",

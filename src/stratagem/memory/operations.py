@@ -481,7 +481,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "strata_search",
         Memory.search,
         fit=_fit_found,
-        answer_options=("max_chars",),
+        answer_options=("max_chars", "transaction"),
         toolset="memory",
         example={"query": "where do I live"},
         title="Search",
@@ -491,6 +491,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summarise=_say_found,
         answer_fields=("results", "truncated", "next", "mode"),
         read_only=True,
+        also_in=("developer",),
         also_called=("find", "query", "grep", "lookup", "look_up"),
         commands=(
             CommandHint(

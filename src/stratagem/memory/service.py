@@ -105,6 +105,14 @@ _Ttl = Annotated[
     str | float | None,
     Param("Expires after: 7d, 12h, seconds", strict=True, aliases=TTL_ALIASES, time="duration"),
 ]
+_SearchedKinds = Annotated[
+    Sequence[str] | None,
+    Param("Of entry, event, concept, incident", plural="kind", quiet=True, aliases=("primitives",)),
+]
+_SearchMode = Annotated[
+    Literal["hybrid", "lexical"] | None,
+    Param("lexical: words alone", quiet=True, unlisted=True),
+]
 _QUERY_ALIASES: Final = (
     "q",
     "text",
@@ -126,6 +134,8 @@ _NAMESPACES_SHOWN: Final = 100
 _INSTRUCTIONS_READ: Final = 100
 # How much deeper than the hits that are wanted is looked, as not all that match match well.
 _DEEPER: Final = 4
+# What the first server called the kinds of what it stored.
+_PRIMITIVES: Final = {"kv": ENTRY, "json": ENTRY, "events": EVENT}
 # What each action of `branch` takes.
 _PARAMETERS: Final[dict[str, frozenset[str]]] = {
     "create": frozenset({"name", "request_id"}),
@@ -274,13 +284,12 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             float | None, Param("The least score a hit must have", ge=0, le=1, quiet=True)
         ] = None,
         cursor: Cursor = None,
-        kinds: Annotated[
-            Sequence[str] | None,
-            Param("Of entry, event, concept, incident", plural="kind", quiet=True),
-        ] = None,
+        kinds: _SearchedKinds = None,
+        mode: _SearchMode = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
+        `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
         answers by itself. What has next to nothing to do with the query is left out: `min_score`
         says how well a hit has to match by itself (`0`: at all).
@@ -293,6 +302,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             branch or self._caller.branch,
             as_of,
             min_score,
+            mode == "lexical",
         )
         skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
         own, others = self._read_kinds(kinds)
@@ -333,6 +343,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                     tags=scope.tags,
                     limit=depth,
                     raised=STANDING,
+                    lexical=scope.lexical,
                 )
                 rarity = index.rarity(reader, ranking.terms)
                 found = hits.HitReader(reader, view, ranking, rarity, min_score=scope.min_score)
@@ -346,7 +357,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         """Return the kinds of memory's own records to search, and those of other systems."""
         finders = self._foundation.finders
         allowed = [ENTRY, EVENT, *finders]
-        wanted = list(dict.fromkeys(kinds)) if kinds else [ENTRY, EVENT]
+        named = [_PRIMITIVES.get(each, each) for each in kinds or (ENTRY, EVENT)]
+        wanted = list(dict.fromkeys(named))
         for each in wanted:
             if each not in allowed:
                 raise ValidationFailed(
@@ -698,6 +710,7 @@ class _SearchScope(NamedTuple):
     branch: str
     as_of: AsOf
     min_score: float | None
+    lexical: bool
 
 
 def _check_action(action: str, given: set[str]) -> None:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Self, TypeVar
 
 from stratagem import limits
+from stratagem.answers import whole
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.display import html_table
 from stratagem.engine.relevance import TRY_MIN
@@ -19,6 +20,7 @@ from stratagem.operation import Caller
 from stratagem.parameters import check
 from stratagem.places import check_there
 from stratagem.schemas import method_schema
+from stratagem.sdk.developer_groups import DeveloperGroups
 from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.sdk.method_calls import as_method, reword_note
 from stratagem.sdk.times import time_arguments
@@ -162,7 +164,7 @@ class OpenDatabase:
         return [*told, ("state", "closed")] if self._closed else told
 
 
-class Stratagem(OpenDatabase):
+class Stratagem(OpenDatabase, DeveloperGroups):
     """An open database. Safe to use from several threads; close it, or use `with`."""
 
     def __init__(self, runtime: Runtime, caller: Caller) -> None:
@@ -192,6 +194,14 @@ class Stratagem(OpenDatabase):
         Where it takes a moment or a duration, that may be a `datetime`, `date` or `timedelta`.
         """
         return self._call(name, arguments)
+
+    def _call_typed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with whole():
+                return self._call(name, arguments)
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
 
     def transaction(
         self,

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, NoReturn, Self, TypeVar
 
 from stratagem import limits, operations
+from stratagem.answers import whole
 from stratagem.bootstrap import Runtime, Settings
 from stratagem.debugging.curation import CuratedDebugging
 from stratagem.engine.relevance import TRY_MIN
@@ -21,6 +22,7 @@ from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.places import check_there
+from stratagem.sdk.developer_groups import AsyncDeveloperGroups
 from stratagem.sdk.embedded import (
     CheckedService,
     Durability,
@@ -33,6 +35,7 @@ from stratagem.sdk.embedded import (
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods
+from stratagem.sdk.method_calls import as_method
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import OpenBlock, TransactionScope
 from stratagem.sdk.unknown_keywords import suggest_keywords
@@ -125,7 +128,7 @@ class _AwaitedService(Generic[ServiceT]):
         return result
 
 
-class AsyncStratagem(OpenDatabase):
+class AsyncStratagem(OpenDatabase, AsyncDeveloperGroups):
     """An open database for programs with an event loop: the same methods, to be awaited.
 
     The work is done in threads, so the loop never waits for it. Where a call is cancelled, what
@@ -148,6 +151,14 @@ class AsyncStratagem(OpenDatabase):
         # What waits for tools can be cancelled, and runs on the gateway's own loop.
         await self._run(self._keep_loop_apart)
         return await self._runtime.call_async(name, given, self._scope.caller())
+
+    async def _call_typed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with whole():
+                return await self.call(name, arguments)
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
 
     def transaction(
         self,

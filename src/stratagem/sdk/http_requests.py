@@ -30,6 +30,7 @@ __all__ = [
     "ANSWERS_HEADER",
     "BRANCH_HEADER",
     "NAMESPACE_HEADER",
+    "TRANSACTION_HEADER",
     "PreparedRequest",
     "ServerEndpoint",
     "branch_header",
@@ -45,6 +46,8 @@ BRANCH_HEADER: Final = "x-stratagem-branch"
 NAMESPACE_HEADER: Final = "x-stratagem-namespace"
 # "whole" is for programs: an answer is not cut to what fits beside a conversation.
 ANSWERS_HEADER: Final = "x-stratagem-answers"
+# The id of the transaction that a request is part of.
+TRANSACTION_HEADER: Final = "x-stratagem-transaction"
 _REQUEST_ID: Final = "request_id"
 # The names under which a request id can be given.
 _REQUEST_IDS: Final = frozenset({_REQUEST_ID, "requestId"})
@@ -98,8 +101,6 @@ class ServerEndpoint:
             self.headers["authorization"] = f"Bearer {token}"
         if workspace:
             self.headers["x-stratagem-workspace"] = workspace
-        if namespace:
-            self.headers[NAMESPACE_HEADER] = quote(namespace, safe="")
 
     def client_options(self, seconds: float) -> dict[str, Any]:
         """Return the keyword arguments for the HTTP client.
@@ -121,9 +122,14 @@ class ServerEndpoint:
         }
 
     def prepare_request(
-        self, name: str, arguments: Mapping[str, Any], *, whole: bool
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        whole: bool,
+        transaction: str | None = None,
     ) -> PreparedRequest:
-        """Return the request that calls an operation.
+        """Return the request that calls an operation, as part of a transaction where one is named.
 
         A write is given a request id where it has none, so that it can be repeated.
 
@@ -140,6 +146,10 @@ class ServerEndpoint:
                 given[_REQUEST_ID] = f"{MADE_UP}{secrets.token_hex(16)}"
             repeatable = True
         headers = {BRANCH_HEADER: branch_header(self.branch or "")}
+        if self.namespace:
+            headers[NAMESPACE_HEADER] = quote(self.namespace, safe="")
+        if transaction is not None:
+            headers[TRANSACTION_HEADER] = transaction
         if whole:
             headers[ANSWERS_HEADER] = "whole"
         path = f"{self.base}/api/{operation.toolset}/{operation.name}"
@@ -155,6 +165,8 @@ class ServerEndpoint:
         # Only where this request changed it: another thread may have switched meanwhile.
         if answered_branch and answered_branch != request.headers[BRANCH_HEADER]:
             self.branch = read_branch_header(answered_branch)
+        if answered_namespace := response.headers.get(NAMESPACE_HEADER):
+            self.namespace = unquote(answered_namespace)
         try:
             answer = orjson.loads(response.content)
         except orjson.JSONDecodeError:

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from stratagem.operations import find
 from stratagem.parameters import MISSING, wire_name
+from stratagem.sdk.deserialization import deserialize
 from stratagem.sdk.unknown_keywords import suggest_keywords
 
 __all__ = [
@@ -20,11 +21,13 @@ __all__ = [
     "AsyncInvoke",
     "AsyncOperationMethods",
     "AsyncServiceMethods",
+    "AsyncTypedMethods",
     "Call",
     "GeneratedMethods",
     "Invoke",
     "OperationMethods",
     "ServiceMethods",
+    "TypedMethods",
 ]
 
 Answer = dict[str, Any]
@@ -121,6 +124,43 @@ class AsyncOperationMethods(GeneratedMethods):
 
     async def _ask_async(self, name: str, given: Mapping[str, Any]) -> Any:
         return await self._call(name, _arguments(name, given))
+
+
+class TypedMethods(GeneratedMethods):
+    """The base of generated methods that run operations and return their answers as models."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def _run_by(self) -> object:
+        return self._call
+
+    def _ask(self, name: str, given: Mapping[str, Any], model: Any) -> Any:
+        return _result(self._call(name, _given_arguments(name, given)), model)
+
+
+class AsyncTypedMethods(GeneratedMethods):
+    """The base of generated methods that return models, and are awaited."""
+
+    def __init__(self, call: AsyncCall) -> None:
+        self._call = call
+
+    def _run_by(self) -> object:
+        return self._call
+
+    async def _ask_async(self, name: str, given: Mapping[str, Any], model: Any) -> Any:
+        return _result(await self._call(name, _given_arguments(name, given)), model)
+
+
+def _given_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an operation; None is a value only of what has to be given."""
+    required = find(name).parameters.get("required", ())
+    return {each: value for each, value in given.items() if value is not None or each in required}
+
+
+def _result(answer: Answer, model: Any) -> Any:
+    """Return an answer as its model; None for a miss."""
+    return None if answer.get("found") is False else deserialize(model, answer)
 
 
 def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,15 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import httpx2
 
-from stratagem.errors import NotInTransaction, StratagemError
+from stratagem import limits
+from stratagem.errors import StratagemError
+from stratagem.sdk.developer_groups import AsyncDeveloperGroups, DeveloperGroups
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMethods
 from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
@@ -30,6 +33,11 @@ from stratagem.sdk.http_requests import (
     unreachable_error,
 )
 from stratagem.sdk.method_calls import MethodCall, as_method, reword_note
+from stratagem.sdk.remote_transactions import (
+    AsyncRemoteTransaction,
+    RemoteScope,
+    RemoteTransaction,
+)
 from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.unknown_keywords import suggest_keywords
@@ -88,14 +96,7 @@ class _ServerClient:
         self._endpoint = endpoint
         self._retry_policy = patience
         self._closed = False
-
-    def transaction(self, **_options: Any) -> NoReturn:
-        """Refuse: a transaction belongs to a database that is open in this process."""
-        raise NotInTransaction(
-            "A client of a server has no transactions.",
-            hint="Write several entries together with memory.store(items=[…]), guard one with "
-            "expected_version, or open the database in this process with stratagem.open.",
-        )
+        self._scope = RemoteScope(self)
 
     def __repr__(self) -> str:
         endpoint = self._endpoint
@@ -106,10 +107,15 @@ class _ServerClient:
 
     def _request(self, name: str, arguments: Mapping[str, Any] | None) -> PreparedRequest:
         given = {} if arguments is None else time_arguments(name, arguments)
-        return self._endpoint.prepare_request(name, given, whole=False)
+        return self._prepare(name, given, whole=False)
+
+    def _prepare(self, name: str, given: Mapping[str, Any], *, whole: bool) -> PreparedRequest:
+        return self._endpoint.prepare_request(
+            name, given, whole=whole, transaction=self._scope.current()
+        )
 
 
-class Client(_ServerClient):
+class Client(_ServerClient, DeveloperGroups):
     """A server, as the embedded SDK has a database. Safe to use from several threads."""
 
     def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
@@ -124,6 +130,28 @@ class Client(_ServerClient):
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
         return self._send(self._request(name, arguments))
+
+    def _call_typed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._send(self._prepare(name, time_arguments(name, arguments), whole=True))
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
+
+    def transaction(
+        self,
+        *,
+        read_only: bool = False,
+        time_limit: timedelta | float = limits.TRANSACTION_SECONDS_DEFAULT,
+    ) -> RemoteTransaction:
+        """Return a block whose operations are stored all together, or none of them.
+
+        The server holds it open by an id that the requests of the block carry. See
+        `Stratagem.transaction`.
+        """
+        return RemoteTransaction(
+            self._scope, self._call_typed, read_only=read_only, time_limit=time_limit
+        )
 
     @property
     def branch(self) -> str:
@@ -142,7 +170,7 @@ class Client(_ServerClient):
 
     def _invoke(self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /) -> ResultT:
         call = MethodCall.of(method, arguments)
-        request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
+        request = self._prepare(call.operation, call.arguments, whole=True)
         try:
             result: ResultT = reword_note(call.result(self._send(request)))
         except StratagemError as error:
@@ -179,7 +207,7 @@ class Client(_ServerClient):
         self.close()
 
 
-class AsyncClient(_ServerClient):
+class AsyncClient(_ServerClient, AsyncDeveloperGroups):
     """A server, for programs with an event loop: the same methods, to be awaited."""
 
     def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
@@ -194,6 +222,26 @@ class AsyncClient(_ServerClient):
         """Run any operation by its tool name on plain JSON, and return its JSON."""
         return await self._send(self._request(name, arguments))
 
+    async def _call_typed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._send(
+                self._prepare(name, time_arguments(name, arguments), whole=True)
+            )
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
+
+    def transaction(
+        self,
+        *,
+        read_only: bool = False,
+        time_limit: timedelta | float = limits.TRANSACTION_SECONDS_DEFAULT,
+    ) -> AsyncRemoteTransaction:
+        """Return a block, for `async with`; see `Client.transaction`."""
+        return AsyncRemoteTransaction(
+            self._scope, self._call_typed, read_only=read_only, time_limit=time_limit
+        )
+
     async def close(self) -> None:
         """Let go of the connections."""
         self._closed = True
@@ -203,7 +251,7 @@ class AsyncClient(_ServerClient):
         self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /
     ) -> ResultT:
         call = MethodCall.of(method, arguments)
-        request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
+        request = self._prepare(call.operation, call.arguments, whole=True)
         try:
             result: ResultT = reword_note(call.result(await self._send(request)))
         except StratagemError as error:

@@ -191,6 +191,7 @@ class Index:
         weights: tuple[float, float, float] = ranking.FIELD_WEIGHTS,
         nearest: Callable[[NDArray[np.float32], int], Nearest] | None = None,
         raised: str = "",
+        lexical: bool = False,
     ) -> Ranking:
         """Return the best `limit` versions for a query, among those a view shows.
 
@@ -198,37 +199,37 @@ class Index:
         `title` is the part of a long query that says by itself what it is about; `weights`
         are those of title, body, and context or aside. `nearest`, where given, finds what is
         near to a vector in place of the vectors kept here. Texts with the facet `raised` stand
-        somewhat higher.
+        somewhat higher. `lexical`: nothing is found by its meaning.
         """
         terms = analysis.query_terms(query)
         asked, expected = self._worth_asking(reader, terms)
         scope = _Scope(view, spaces, tags, weights)
-        lexical = _matches(reader, scope, asked, limit, expected)
-        if len(lexical.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
+        words = _matches(reader, scope, asked, limit, expected)
+        if len(words.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
-            lexical = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
+            words = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
         common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
         wanted = Text(title, analysis.leave_out(query, common), titled=True)
-        vector = self._query_vector(reader.settings, wanted)
+        vector = None if lexical else self._query_vector(reader.settings, wanted)
         if vector is None:
-            unknown = np.full(len(lexical.bm25), np.nan)
-            found = _best(reader, lexical, unknown, limit, raised)
-            return Ranking(found, terms, asked, "lexical", matches=lexical)
+            unknown = np.full(len(words.bm25), np.nan)
+            found = _best(reader, words, unknown, limit, raised)
+            return Ranking(found, terms, asked, "lexical", matches=words)
         assert self._vectors is not None
         assert self.embedder is not None
         depth = max(limit, ranking.SEMANTIC_DEPTH)
         if nearest is not None:
             near = nearest(vector, depth)
-            known = self._vectors.cosines(reader, lexical.sequences, vector)
+            known = self._vectors.cosines(reader, words.sequences, vector)
         else:
             near, known = self._compare(
-                reader, view, vector, lexical.sequences, spaces=spaces, tags=tags, depth=depth
+                reader, view, vector, words.sequences, spaces=spaces, tags=tags, depth=depth
             )
-        candidates, cosines = _merge_candidates(lexical, known, near)
+        candidates, cosines = _merge_candidates(words, known, near)
         found = _best(reader, candidates, cosines, limit, raised)
         waiting = reader.vectors.pending_count()
         return Ranking(
-            found, terms, asked, "hybrid", waiting, lexical, Nearness(self.embedder, query, vector)
+            found, terms, asked, "hybrid", waiting, words, Nearness(self.embedder, query, vector)
         )
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ works in it without knowing of it. `storage/open_transactions.py` says what a co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -25,13 +26,15 @@ from stratagem.operation import Caller, TransactionState
 from stratagem.search.foundation import Foundation
 from stratagem.storage import open_transactions
 from stratagem.storage.contract import Transaction, WriteRequest
-from stratagem.storage.open_transactions import Commit, ends_at, find_transaction
+from stratagem.storage.open_transactions import Commit, ends_at, find_transaction, only_reads
 from stratagem.storage.views import find_branch
 
 __all__ = ["Transactions"]
 
 _SECOND: Final = 1_000_000
 _TOKEN_BYTES: Final = 16
+# When it ends, a token, and whether it only reads.
+_ID: Final = re.compile(r"[0-9]{1,20}-[0-9a-f]{1,64}(?:-r)?")
 
 
 class Transactions:
@@ -68,19 +71,22 @@ class Transactions:
                 branch,
                 token=self._entropy(_TOKEN_BYTES).hex(),
                 ends_at=transaction.wall + micros,
+                read_only=read_only,
             )
             return fork.name
 
         name = self._store.write(work, WriteRequest(caller.actor))
-        return self._within(caller, name, origin, read_only=read_only)
+        return self._within(caller, name, origin)
 
-    def resume(self, caller: Caller, transaction_id: str, *, read_only: bool = False) -> Caller:
+    def resume(self, caller: Caller, transaction_id: str) -> Caller:
         """Return a caller within the open transaction of an id, which it has begun itself.
 
         Raises:
             TransactionEnded: No transaction of that id is open.
             PermissionDenied: Somebody else has begun it.
         """
+        if not _ID.fullmatch(transaction_id):
+            raise TransactionEnded("No transaction has such an id.", field="transaction")
         with self._store.snapshot() as reader:
             branch = find_transaction(reader.branches, transaction_id)
             begun = reader.log.versions([branch.id])[branch.id]
@@ -88,7 +94,7 @@ class Transactions:
             origin = reader.branches.by_id(branch.parent).name
         if begun.actor != caller.actor:
             raise PermissionDenied("Somebody else has begun this transaction.")
-        return self._within(caller, branch.name, origin, read_only=read_only)
+        return self._within(caller, branch.name, origin)
 
     def confirm(self, caller: Caller) -> None:
         """Refuse to go on with a transaction whose time is over.
@@ -172,8 +178,9 @@ class Transactions:
         if open_transactions.overdue(store.reader().branches, store.now()):
             store.write(open_transactions.end_overdue, WriteRequest("transactions"))
 
-    def _within(self, caller: Caller, name: str, origin: str, *, read_only: bool) -> Caller:
+    def _within(self, caller: Caller, name: str, origin: str) -> Caller:
         assert is_transaction(name), "only a hidden branch is a transaction"
+        read_only = only_reads(name)
         state = TransactionState(
             id=name.removeprefix(TRANSACTION_MARK),
             branch=origin,
@@ -186,6 +193,7 @@ class Transactions:
             can_switch=False,
             read_only=caller.read_only or read_only,
             transaction=state,
+            transaction_id=None,
             origin=None,
         )
 

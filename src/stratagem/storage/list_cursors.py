@@ -14,10 +14,11 @@ from zlib import crc32
 
 import orjson
 
-from stratagem.engine.lineage import OPEN_END
+from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ValidationFailed
+from stratagem.storage.contract import Reader
 
-__all__ = ["ListAnchor", "cursor_at", "list_check", "read_list_cursor"]
+__all__ = ["ListAnchor", "anchor_view", "cursor_at", "list_check", "read_list_cursor"]
 
 # The longest key, twice as long in base64 as in bytes of UTF-8, and the numbers before it.
 _CURSOR_CHARS_MAX: Final = 4_096
@@ -67,6 +68,19 @@ def read_list_cursor(cursor: str, check: int) -> tuple[ListAnchor, str]:
     if anchor.check != check:
         _refuse("The cursor belongs to another list: one of other records, or in another order.")
     return anchor, position
+
+
+def anchor_view(
+    reader: Reader, view: View, cursor: str | None, check: int
+) -> tuple[View, ListAnchor, str]:
+    """Return the view that all pages of a list have, its anchor, and where the page begins."""
+    if cursor is None:
+        limit = min(view.limit, reader.log.head().sequence)
+        anchor, position = ListAnchor(limit, view.time, check), ""
+    else:
+        anchor, position = read_list_cursor(cursor, check)
+    lineage = reader.branches.lineage(view.branch, anchor.sequence)
+    return View(view.branch, lineage, anchor.time), anchor, position
 
 
 def _refuse(message: str) -> NoReturn:

@@ -5,8 +5,9 @@ one of the store. It is a fork of the branch it works on, with a name that no ca
 what is written goes there, and nobody else sees it. Committing appends to the branch, in one
 transaction of the store, the last version of each record that the fork changed and the events it
 gained, and deletes the fork. Rolling back deletes it. All that is known of a transaction stands in
-the log (its time limit in its name, who began it in its first event), so that any process can go on
-with it, and one that is killed leaves nothing to clean up but a branch whose time is over.
+the log (its time limit and whether it only reads in its name, who began it in its first event), so
+that any process can go on with it, and one that is killed leaves nothing to clean up but a branch
+whose time is over.
 
 Two rules keep it honest:
 
@@ -36,9 +37,12 @@ __all__ = [
     "end_overdue",
     "ends_at",
     "find_transaction",
+    "only_reads",
     "overdue",
 ]
 
+# Ends the name of a transaction that only reads; its token is hexadecimal and never ends so.
+_READING_MARK = "-r"
 # How many records an error lists; it counts them all.
 _RECORDS_SHOWN_MAX = 100
 
@@ -53,11 +57,13 @@ class Commit:
     at: int
 
 
-def begin(transaction: Transaction, origin: Branch, *, token: str, ends_at: int) -> Branch:
+def begin(
+    transaction: Transaction, origin: Branch, *, token: str, ends_at: int, read_only: bool = False
+) -> Branch:
     """Start a transaction on a branch; whatever outlived its time limit is ended on the way."""
     end_overdue(transaction)
     fork = transaction.branches.create(
-        f"{TRANSACTION_MARK}{ends_at}-{token}",
+        f"{TRANSACTION_MARK}{ends_at}-{token}{_READING_MARK if read_only else ''}",
         parent=origin,
         fork_sequence=transaction.log.head().sequence,
     )
@@ -121,6 +127,11 @@ def overdue(branches: BranchReader, now: int) -> list[Branch]:
 def ends_at(name: str) -> int:
     """Return when the time limit of a transaction is over, in microseconds since 1970."""
     return int(name.removeprefix(TRANSACTION_MARK).partition("-")[0])
+
+
+def only_reads(name: str) -> bool:
+    """Whether a transaction was begun for reading only."""
+    return name.endswith(_READING_MARK)
 
 
 def _origin(branches: BranchReader, branch: Branch) -> Branch:

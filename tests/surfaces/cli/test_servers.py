@@ -2,6 +2,7 @@
 
 import pytest
 
+from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.surfaces import mcp, server
 from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
 from tests.surfaces.cli.console import Cli
@@ -73,3 +74,27 @@ def test_standard_output_is_left_to_the_protocol(cli: Cli, monkeypatch: pytest.M
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "no toolset named 'nope'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "toolsets"),
+    [
+        (["--developer"], ("developer",)),
+        (["--developer", "--toolsets", "memory,debugging"], ("developer", "debugging")),
+        (["--toolsets", "developer"], ("developer",)),
+        (["--toolsets", "memory,developer,admin"], ("developer", "admin")),
+        (["--agent"], DEFAULT_TOOLSETS),
+        (["--agent-mode", "--toolsets", "developer"], DEFAULT_TOOLSETS),
+    ],
+)
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+def test_developer_mode_takes_the_place_of_the_eight(
+    cli: Cli,
+    started: list[ServerSettings],
+    command: str,
+    words: list[str],
+    toolsets: tuple[str, ...],
+) -> None:
+    cli(command, *words)
+
+    assert started[0].toolsets == toolsets

@@ -551,9 +551,11 @@ class MemoryMethods(KeyAccess):
         min_score: float | None = None,
         cursor: str | None = None,
         kinds: Sequence[str] | None = None,
+        mode: Literal["hybrid", "lexical"] | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
+        `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
         answers by itself. What has next to nothing to do with the query is left out: `min_score`
         says how well a hit has to match by itself (`0`: at all).
@@ -568,6 +570,7 @@ class MemoryMethods(KeyAccess):
             min_score: The least score a hit must have.
             cursor: `next` of the last answer.
             kinds: Of entry, event, concept, incident.
+            mode: lexical: words alone.
         """
         return self._invoke(
             Memory.search,
@@ -581,6 +584,7 @@ class MemoryMethods(KeyAccess):
                 "min_score": min_score,
                 "cursor": cursor,
                 "kinds": kinds,
+                "mode": mode,
             },
         )
 
@@ -1333,9 +1337,11 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         min_score: float | None = None,
         cursor: str | None = None,
         kinds: Sequence[str] | None = None,
+        mode: Literal["hybrid", "lexical"] | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
+        `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
         answers by itself. What has next to nothing to do with the query is left out: `min_score`
         says how well a hit has to match by itself (`0`: at all).
@@ -1350,6 +1356,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             min_score: The least score a hit must have.
             cursor: `next` of the last answer.
             kinds: Of entry, event, concept, incident.
+            mode: lexical: words alone.
         """
         return await self._invoke(
             Memory.search,
@@ -1363,6 +1370,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "min_score": min_score,
                 "cursor": cursor,
                 "kinds": kinds,
+                "mode": mode,
             },
         )
 

@@ -10,7 +10,7 @@ import typer
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
-from stratagem.operation import DEFAULT_TOOLSETS
+from stratagem.operation import DEFAULT_TOOLSETS, DEVELOPER_TOOLSET
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.settings import option
 from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
@@ -26,6 +26,7 @@ HOST_DEFAULT = "127.0.0.1"
 
 Auth = Literal["auto", "token"]
 Toolsets = Annotated[str | None, option("toolsets")]
+Developer = Annotated[bool | None, option("developer", "--developer-mode/--agent-mode")]
 Expose = Annotated[str | None, option("expose")]
 AllowHost = Annotated[list[str] | None, option("allow_hosts")]
 AllowCallable = Annotated[list[str] | None, option("allow_callables")]
@@ -50,6 +51,7 @@ def _mcp(
     session: Session,
     *,
     toolsets: Toolsets = None,
+    developer: Developer = None,
     expose: Expose = None,
     allow_host: AllowHost = None,
     allow_callable: AllowCallable = None,
@@ -66,7 +68,7 @@ def _mcp(
         )
     run_stdio(
         replace(
-            _settings(session, toolsets),
+            _settings(session, toolsets, developer=developer),
             expose=_names(expose),
             allow_hosts=tuple(allow_host or ()),
             allow_callables=tuple(allow_callable or ()),
@@ -80,6 +82,7 @@ def _serve(
     session: Session,
     *,
     toolsets: Toolsets = None,
+    developer: Developer = None,
     expose: Expose = None,
     host: Host = HOST_DEFAULT,
     port: Port = None,
@@ -102,7 +105,7 @@ def _serve(
 
     run(
         replace(
-            _settings(session, toolsets),
+            _settings(session, toolsets, developer=developer),
             host=host,
             port=PORT_DEFAULT if port is None else port,
             port_given=port is not None,
@@ -136,12 +139,12 @@ def _oauth(
     return OAuthSettings(issuer, tuple(audiences or ()), keys)
 
 
-def _settings(session: Session, toolsets: str | None) -> ServerSettings:
+def _settings(session: Session, toolsets: str | None, *, developer: bool | None) -> ServerSettings:
     return ServerSettings(
         database=session.database,
         namespace=session.namespace,
         branch=session.branch,
-        toolsets=_names(toolsets) or DEFAULT_TOOLSETS,
+        toolsets=_chosen_toolsets(_names(toolsets), developer=developer),
         read_only=bool(session.options.read_only),
         durability=session.options.durability or "full",
         embedder=session.embedder,
@@ -149,6 +152,17 @@ def _settings(session: Session, toolsets: str | None) -> ServerSettings:
         relevance_min=session.relevance_min,
         of_files=session.options.file_settings.variables,
     )
+
+
+def _chosen_toolsets(named: tuple[str, ...], *, developer: bool | None) -> tuple[str, ...]:
+    """Return the toolsets to offer; the granular tools take the place of the eight for agents."""
+    if developer is False:
+        named = tuple(name for name in named if name != DEVELOPER_TOOLSET)
+    elif developer:
+        named = (DEVELOPER_TOOLSET, *(name for name in named if name != DEVELOPER_TOOLSET))
+    if DEVELOPER_TOOLSET in named:
+        return tuple(name for name in named if name != "memory")
+    return named or DEFAULT_TOOLSETS
 
 
 def _names(given: str | None) -> tuple[str, ...]:

@@ -124,6 +124,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
             "NAMES",
         ),
         Setting(
+            "developer",
+            "no",
+            "offer the granular tools (toolset developer) in place of the eight for agents",
+            flag="--developer/--agent",
+        ),
+        Setting(
             "expose",
             "none",
             "registered tools offered by their own names, by commas; * and ? are wildcards",
@@ -179,11 +185,11 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 }
 
 
-def option(name: str, **details: Any) -> Any:
-    """Return the option of a setting, for the signature of a command."""
+def option(name: str, *also: str, **details: Any) -> Any:
+    """Return the option of a setting, for the signature of a command; `also` are other flags."""
     setting = SETTINGS[name]
     details = {"envvar": setting.variable, "metavar": setting.metavar} | details
-    return typer.Option(setting.option, help=setting.help, show_default=False, **details)
+    return typer.Option(setting.option, *also, help=setting.help, show_default=False, **details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class ExposedRegistry:
         from stratagem.operations import TABLE
 
         operation = TABLE.get(name)
-        return operation is None or operation.toolset in self._settings.toolsets
+        return operation is None or not set(self._settings.toolsets).isdisjoint(operation.toolsets)
 
     def exposes(self, name: str, caller: Caller) -> bool:
         """Whether a tool is to be seen in its own right."""

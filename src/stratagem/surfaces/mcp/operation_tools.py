@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from stratagem.errors import InternalFault, StratagemError
-from stratagem.operation import Caller, Operation
+from stratagem.operation import DEVELOPER_TOOLSET, Caller, Operation
 from stratagem.surfaces.mcp.error_lines import error_detail_lines
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -123,7 +123,9 @@ class OperationTools:
     def _form(self, operation: Operation) -> dict[str, Any]:
         from stratagem.operations import input_schema
 
-        schema, reads = input_schema(operation.name), operation.read_only
+        granular = DEVELOPER_TOOLSET in self._settings.toolsets
+        schema = input_schema(operation.name, unlisted=granular)
+        reads = operation.read_only
         if self._settings.read_only and not reads:
             # What is left of it on such a server writes nothing.
             reads = True

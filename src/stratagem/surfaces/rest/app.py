@@ -18,7 +18,7 @@ from stratagem.operation import Caller
 from stratagem.operations import TABLE
 from stratagem.surfaces.admission.authenticator import Authenticator
 from stratagem.surfaces.rest.arguments import arguments_of
-from stratagem.surfaces.rest.client_headers import answer_budget, note_branch, with_client_settings
+from stratagem.surfaces.rest.client_headers import answer_budget, note_place, with_client_settings
 from stratagem.surfaces.rest.departures import run_for_client
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs, landing
@@ -65,6 +65,7 @@ def _endpoint(
         try:
             arguments = await arguments_of(request, route, large_bodies)
             caller = with_client_settings(caller_of(request), request)
+            namespace = caller.namespace
             with answer_budget(request):
                 answer = await run_for_client(
                     request,
@@ -78,7 +79,7 @@ def _endpoint(
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return error_response(error, enveloped=route.enveloped)
         response = success_response(data, enveloped=route.enveloped, status=route.status)
-        return note_branch(response, caller, request)
+        return note_place(response, caller, request, namespace)
 
     return endpoint
 

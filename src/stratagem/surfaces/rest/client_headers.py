@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,24 +19,27 @@ from stratagem.sdk.http_requests import (
     ANSWERS_HEADER,
     BRANCH_HEADER,
     NAMESPACE_HEADER,
+    TRANSACTION_HEADER,
     branch_header,
     read_branch_header,
 )
 
-__all__ = ["answer_budget", "note_branch", "with_client_settings"]
+__all__ = ["answer_budget", "note_place", "with_client_settings"]
 
 
 def with_client_settings(caller: Caller, request: Request) -> Caller:
-    """Return a caller with the branch and the namespace that a request names."""
+    """Return a caller with the branch, the namespace and the transaction that a request names."""
     branch = request.headers.get(BRANCH_HEADER)
     namespace = request.headers.get(NAMESPACE_HEADER)
-    if branch is None and not namespace:
+    transaction = request.headers.get(TRANSACTION_HEADER)
+    if branch is None and not namespace and transaction is None:
         return caller
     return replace(
         caller,
         branch=read_branch_header(branch or "") or caller.branch,
         namespace=unquote(namespace or "") or caller.namespace,
         can_switch=caller.can_switch or branch is not None,
+        transaction_id=transaction,
     )
 
 
@@ -45,8 +48,13 @@ def answer_budget(request: Request) -> AbstractContextManager[None]:
     return whole() if request.headers.get(ANSWERS_HEADER) == "whole" else nullcontext()
 
 
-def note_branch(response: Response, caller: Caller, request: Request) -> Response:
-    """Add the header with the client's current branch, where it keeps one."""
+def note_place(response: Response, caller: Caller, request: Request, namespace: str) -> Response:
+    """Add headers with the client's current branch and namespace, where it keeps them.
+
+    `namespace` is the one it had before: it is told where it has another now.
+    """
     if BRANCH_HEADER in request.headers:
         response.headers[BRANCH_HEADER] = branch_header(caller.branch)
+        if caller.namespace != namespace:
+            response.headers[NAMESPACE_HEADER] = quote(caller.namespace, safe="")
     return response
