@@ -90,9 +90,6 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(
         "stratagem.storage.postgres.connection"
     )._hint(Exception("something else")),
-    "surfaces/cli/settings_files.py:_toml_replaced": lambda: importlib.import_module(
-        "stratagem.surfaces.cli.settings_files"
-    )._toml_replaced("[a]\nx = 1\n", "[a]", {"x": 2, "y": 3}),
     # Of the schemas of operations, which none but this one has.
     "parameters.py:_read_typed": lambda: importlib.import_module(
         "stratagem.gateway.inputs"

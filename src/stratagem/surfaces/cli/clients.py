@@ -1,59 +1,72 @@
-"""init: our server in the settings of an agent's client."""
+"""init: server, hooks and guidance in the settings of agents' clients."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import os
-import shutil
-import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratagem.errors import InvalidInput, MissingRequired, StorageUnavailable, ValidationFailed
-from stratagem.places import PROJECT_FOLDER, own_command
+from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
+from stratagem.places import DATABASE_NAME, PROJECT_FOLDER, own_command
 from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.session import Session, command
-from stratagem.surfaces.cli.settings_files import with_json_server, with_section, with_toml_server
+
+if TYPE_CHECKING:
+    from stratagem.clients.catalogue import AgentClient, Folders, Scope
+    from stratagem.clients.setup_plan import FileChange, ServerCommand, SetupPlan
 
 __all__ = ["app"]
 
 app = typer.Typer()
 
-Client = Literal["claude-code", "cursor", "vscode", "codex"]
-
-GUIDANCE = """\
-## Memory
-
-This project has a memory, reachable by the `strata_*` tools.
-
-- Before a task, `strata_search` for what is known about it.
-- `strata_store` decisions, preferences and facts that will matter later, under a telling key.
-- `strata_log` what happened and will not change: attempts, results, errors.
-- Before something risky, `strata_branch` with action `fork`; `merge` it back if it was right.
-"""
-RULE_HEADER = "---\ndescription: How to use the project's memory\nalwaysApply: true\n---\n"
+_FAILED = 1
+# Of a whole file: enough to see what it is.
+_LINES_MAX = 20
 
 
-class _Place(NamedTuple):
-    """Where a client keeps its servers, and in which form."""
-
-    file: Path
-    section: str = "mcpServers"
-    form: Literal["json", "toml"] = "json"
-    typed: bool = False
-
-
-class _Change(NamedTuple):
-    """A file as it is and as it would be."""
-
-    file: Path
-    before: str | None
-    after: str
+_Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[CLIENT]...", help="Which clients. Default: those that are installed."),
+]
+_Project = Annotated[
+    bool,
+    typer.Option(
+        "--project",
+        metavar="",
+        help="For this folder, with a memory of its own. Default in a repository.",
+    ),
+]
+_User = Annotated[
+    bool,
+    typer.Option(
+        "--user", metavar="", help="For all projects of yours. Default outside a repository."
+    ),
+]
+_Hooks = Annotated[
+    bool, typer.Option("--hooks/--no-hooks", help="Remember and remind without being told.")
+]
+_GuidanceOption = Annotated[
+    bool, typer.Option("--guidance/--no-guidance", help="Tell the agent when to use it.")
+]
+_Toolsets = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Which tools to offer, by commas.")
+]
+_Start = Annotated[
+    str | None,
+    typer.Option("--command", help='How to start it, e.g. "uvx stratagem". Default: this one.'),
+]
+_Remove = Annotated[
+    bool, typer.Option("--remove", metavar="", help="Undo it. What is remembered stays.")
+]
+_CheckOption = Annotated[
+    bool, typer.Option("--check", metavar="", help="Start what is set up, as the clients would.")
+]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
 
 
 @app.command("init", rich_help_panel="For agents")
@@ -61,104 +74,108 @@ class _Change(NamedTuple):
 def _init(
     session: Session,
     *,
-    client: Annotated[Client | None, typer.Argument(help="The agent's client.")] = None,
-    user: Annotated[
-        bool, typer.Option("--user", metavar="", help="For all projects, not only this one.")
-    ] = False,
-    project: Annotated[
-        bool,
-        typer.Option(
-            "--project", metavar="", help="Give this folder a memory of its own: .stratagem/."
-        ),
-    ] = False,
-    guidance: Annotated[
-        bool,
-        typer.Option(
-            "--guidance", metavar="", help="Tell the agent when to use it, in this project."
-        ),
-    ] = False,
-    toolsets: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Which tools to offer, by commas.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--command", help='How to start it, e.g. "uvx stratagem". Default: this one.'),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+    clients: _Names = None,
+    project: _Project = False,
+    user: _User = False,
+    hooks: _Hooks = True,
+    guidance: _GuidanceOption = True,
+    toolsets: _Toolsets = None,
+    start: _Start = None,
+    remove: _Remove = False,
+    check: _CheckOption = False,
+    yes: _Yes = False,
 ) -> None:
-    """Add Stratagem to the settings of Claude Code, Cursor, VS Code or Codex.
+    """Set up the clients of your agents: MCP server, hooks and guidance.
 
-    The change is shown first, the file backed up, and the rest of it left as it is.
+    Finds those that are installed, shows every change before it is made, keeps a copy of each
+    file, and leaves the rest of it, comments included, as it is. A second time changes nothing.
     """
-    if client is None and not project:
-        raise MissingRequired(
-            "Which client?", field="client", hint="claude-code, cursor, vscode or codex."
-        )
-    changes = _changes(session, client, user=user, guidance=guidance, start=start, tools=toolsets)
-    folder = Path.cwd() / PROJECT_FOLDER
-    makes = folder if project and not folder.is_dir() else None
-    _show(session, changes, makes)
-    if not (changes or makes):
-        _report(session, [], None)
+    from stratagem.clients.catalogue import Folders
+    from stratagem.clients.settings_files import SettingsRecord
+    from stratagem.clients.setup_plan import plan_removal, plan_setup
+
+    if project and user:
+        raise ValidationFailed("--project and --user exclude each other.", field="user")
+    top = Path.cwd() if project or user else _repository(Path.cwd())
+    folders = Folders.of_this_machine(top)
+    if check:
+        _check(session, _chosen(clients, folders, every=True), folders)
         return
-    if not confirm(session.output, "Write this?", yes=yes):
-        raise typer.Abort
-    backups = [_write_with_backup(change) for change in changes]
-    _make_project(makes)
-    _report(session, list(zip(changes, backups, strict=True)), makes)
+    scope: Scope = "project" if project or (top and not user) else "user"
+    record = SettingsRecord(_record_file())
+    if remove:
+        plan = plan_removal(folders, record, _chosen(clients, folders, every=True), scope)
+        _carry_out(session, plan, record, folders, None, yes=yes)
+        return
+    chosen = _chosen(clients, folders, every=False)
+    if not chosen and not project:
+        raise MissingRequired(
+            "No client was found on this machine.",
+            field="client",
+            hint=f"Name one: {', '.join(_names())}.",
+        )
+    plan = plan_setup(
+        folders,
+        record,
+        chosen,
+        scope,
+        _server_command(session, start, toolsets),
+        named=bool(clients),
+        hooks=hooks and _has_hooks(),
+        guidance=guidance,
+    )
+    _carry_out(session, plan, record, folders, scope, yes=yes, chosen=chosen)
 
 
-def _changes(
-    session: Session,
-    client: Client | None,
-    *,
-    user: bool,
-    guidance: bool,
-    start: str | None,
-    tools: str | None,
-) -> list[_Change]:
-    """Return the files that would change."""
-    if client is None:
-        return []
-    place = _place(client, user=user)
-    server = _server(session, start, tools, typed=place.typed)
-    put = with_json_server if place.form == "json" else with_toml_server
-    text = _settings_text(server, place.form)
-    by_hand = f"Nothing was written. Add this by hand to {place.section}: {text}"
-    changes = [_change(place.file, lambda text: put(text, place.section, server), by_hand)]
-    if guidance:
-        changes.append(_guidance(client))
-    return [change for change in changes if change.after != change.before]
+def _has_hooks() -> bool:
+    from stratagem.surfaces.cli.app import COMMANDS
+
+    return "hook" in COMMANDS
 
 
-def _place(client: Client, *, user: bool) -> _Place:
-    """Return where a client looks for servers: in this project, or in the user's settings."""
-    here, home = Path.cwd(), Path.home()
-    if client == "claude-code":
-        return _Place(home / ".claude.json" if user else here / ".mcp.json", typed=True)
-    if client == "cursor":
-        return _Place((home if user else here) / ".cursor" / "mcp.json")
-    if client == "vscode":
-        file = _vscode_user_folder() / "mcp.json" if user else here / ".vscode" / "mcp.json"
-        return _Place(file, "servers", typed=True)
-    # Codex reads a project's own settings only where the project is trusted.
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    return _Place(codex / "config.toml", "mcp_servers", "toml")
+def _names() -> list[str]:
+    from stratagem.clients.catalogue import CLIENTS
+
+    return [*CLIENTS]
 
 
-def _vscode_user_folder() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "Code" / "User"
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA", Path.home())) / "Code" / "User"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "Code" / "User"
+def _chosen(names: Sequence[str] | None, folders: Folders, *, every: bool) -> list[AgentClient]:
+    """Return the clients that were named; without names those that are installed, or every one."""
+    from stratagem.clients.catalogue import CLIENTS
+
+    if names:
+        for name in names:
+            if name not in CLIENTS:
+                raise ValidationFailed(
+                    f"There is no client {name!r}.",
+                    field="client",
+                    allowed=[*CLIENTS],
+                    hint=f"One of {', '.join(CLIENTS)}.",
+                )
+        return [CLIENTS[name] for name in dict.fromkeys(names)]
+    return [each for each in CLIENTS.values() if every or each.is_installed(folders)]
 
 
-def _server(
-    session: Session, start: str | None, tools: str | None, *, typed: bool
-) -> dict[str, Any]:
-    """Return the entry that starts our server as this command was told to work."""
-    program, *rest = start.split() if start else _program()
+def _repository(here: Path) -> Path | None:
+    """Return the top of the repository that a folder is in, or the folder that has a memory."""
+    for place in (here, *here.parents):
+        if place == Path.home():
+            return None
+        if any((place / name).exists() for name in (".git", PROJECT_FOLDER)):
+            return place
+    return None
+
+
+def _record_file() -> Path:
+    from platformdirs import user_data_dir
+
+    return Path(user_data_dir("stratagem", appauthor=False)) / "client-settings.json"
+
+
+def _server_command(session: Session, start: str | None, tools: str | None) -> ServerCommand:
+    """Return how our server is started so that it works as this command was told to."""
+    from stratagem.clients.setup_plan import ServerCommand
+
     options = session.options
     given = {
         "--db": str(Path(session.database).resolve()) if options.db else None,
@@ -172,8 +189,7 @@ def _server(
     arguments = [part for name, value in given.items() if value for part in (name, value)]
     if options.read_only:
         arguments.append("--read-only")
-    kind = {"type": "stdio"} if typed else {}
-    return {**kind, "command": program, "args": [*rest, "mcp", *arguments]}
+    return ServerCommand(start.split() if start else _program(), arguments, bool(options.db))
 
 
 def _program() -> list[str]:
@@ -189,108 +205,180 @@ def _program() -> list[str]:
     return [found]
 
 
-def _guidance(client: Client) -> _Change:
-    """Return the change to the file in which a project instructs its agents."""
-    here = Path.cwd()
-    if client == "cursor":
-        rule = here / ".cursor" / "rules" / "stratagem.mdc"
-        return _change(rule, lambda text: with_section(text or RULE_HEADER, GUIDANCE))
-    file = here / ("CLAUDE.md" if client == "claude-code" else "AGENTS.md")
-    return _change(file, lambda text: with_section(text, GUIDANCE))
+def _carry_out(
+    session: Session,
+    plan: SetupPlan,
+    record: Any,
+    folders: Folders,
+    scope: Scope | None,
+    *,
+    yes: bool,
+    chosen: Sequence[AgentClient] = (),
+) -> None:
+    """Show a plan, ask, and write it; say what could not be changed. `scope` is None to remove."""
+    from stratagem.clients.setup_plan import carry_out
+
+    if plan.unreadable and not plan.changes:
+        _refuse(plan)
+    database = _missing_database(session, folders, scope)
+    _show(session, plan, database)
+    if not (plan.changes or database):
+        record.save()
+        _report(session, plan, [], None, removes=scope is None)
+        return
+    if not confirm(session.output, "Write this?", yes=yes):
+        raise typer.Abort
+    written = carry_out(plan, record)
+    if database is not None:
+        _make_database(session, database, project=scope == "project")
+    _report(session, plan, written, database, removes=scope is None, chosen=chosen)
+    if plan.unreadable:
+        raise typer.Exit(_FAILED)
 
 
-def _change(file: Path, put: Callable[[str], str], by_hand: str = "") -> _Change:
-    try:
-        before = file.read_bytes().decode("utf-8") if file.exists() else None
-        return _Change(file, before, _with_same_line_ends(before or "", put))
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error.message}", hint=by_hand, file=str(file)) from error
-    except UnicodeDecodeError as error:
-        raise ValidationFailed(f"{file} is not text in UTF-8.", file=str(file)) from error
-    except OSError as error:
-        raise StorageUnavailable(f"{file} cannot be read: {error.strerror}.") from error
+def _refuse(plan: SetupPlan) -> None:
+    first = plan.unreadable[0]
+    by_hand = f"Nothing was written. Add this by hand to {first.snippet}" if first.snippet else None
+    raise InvalidInput(f"{first.file}: {first.reason}", hint=by_hand, file=str(first.file))
 
 
-def _with_same_line_ends(before: str, put: Callable[[str], str]) -> str:
-    lines = before.count("\n")
-    if not lines or before.count("\r\n") < lines:
-        return put(before)
-    return put(before.replace("\r\n", "\n")).replace("\n", "\r\n")
+def _missing_database(session: Session, folders: Folders, scope: Scope | None) -> Path | None:
+    """Return where a database has to be made: hooks make none."""
+    if scope is None or session.options.db:
+        return None
+    if scope == "project":
+        place = folders.here / PROJECT_FOLDER / DATABASE_NAME
+    else:
+        from platformdirs import user_data_dir
+
+        place = Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+    return None if place.is_file() else place
 
 
-def _settings_text(server: dict[str, Any], form: str) -> str:
-    if form == "json":
-        return f'"stratagem": {json.dumps(server, ensure_ascii=False)}'
-    fields = ", ".join(
-        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in server.items()
-    )
-    return f"stratagem = {{{fields}}}"
+def _make_database(session: Session, place: Path, *, project: bool) -> None:
+    from stratagem.bootstrap import Settings, start
+
+    if project:
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        # What an agent remembers is not for the repository, unless somebody decides so.
+        (place.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    start(Settings(str(place), embedder=session.embedder, deliver=False)).close()
 
 
-def _show(session: Session, changes: list[_Change], makes: Path | None) -> None:
+def _show(session: Session, plan: SetupPlan, database: Path | None) -> None:
     """Show what would be written."""
     if session.output.json:
         return
-    for change in changes:
-        for line in difflib.unified_diff(
-            (change.before or "").splitlines(),
-            change.after.splitlines(),
-            str(change.file) if change.before is not None else "(no file yet)",
-            str(change.file),
-            lineterm="",
-        ):
+    for change in plan.changes:
+        for line in _difference(change):
             style = {"+": "green", "-": "red", "@": "cyan"}.get(line[0], "")
             session.output.line(line, style)
-    if makes:
-        session.output.line(f"+ {makes}/", "green")
+    if database:
+        session.output.line(f"+ {database}", "green")
+    for each in plan.unreadable:
+        session.output.note(f"{each.file} is left as it is: {each.reason}")
+    for note in plan.notes:
+        session.output.note(note)
 
 
-def _write_with_backup(change: _Change) -> Path | None:
-    """Write a file, after a copy of what it was; return the copy."""
-    # A link is kept, and what it leads to is changed: so do people who keep settings elsewhere.
-    file = change.file.resolve()
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        backup = None
-        if change.before is not None:
-            backup = _free_name(file)
-            shutil.copy2(file, backup)
-        handle, aside = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        with os.fdopen(handle, "wb") as new:
-            new.write(change.after.encode())
-        Path(aside).chmod(file.stat().st_mode if backup else 0o644)
-        Path(aside).replace(file)
-    except OSError as error:
-        raise StorageUnavailable(f"{file} cannot be written: {error.strerror}.") from error
-    return backup
-
-
-def _free_name(file: Path) -> Path:
-    names = (file.with_name(f"{file.name}.bak{number or ''}") for number in range(1_000_000))
-    return next(name for name in names if not name.exists())
-
-
-def _make_project(folder: Path | None) -> None:
-    if folder is not None:
-        folder.mkdir(mode=0o700)
-        # What an agent remembers is not for the repository, unless somebody decides so.
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+def _difference(change: FileChange) -> list[str]:
+    """Return the lines that differ; of a file that is new or goes, how it begins."""
+    lines = [
+        *difflib.unified_diff(
+            (change.before or "").splitlines(),
+            (change.after or "").splitlines(),
+            str(change.file) if change.before is not None else "(no file yet)",
+            str(change.file) if change.after is not None else "(no file any more)",
+            lineterm="",
+        )
+    ]
+    whole = change.before is None or change.after is None
+    if not whole or len(lines) <= _LINES_MAX:
+        return lines
+    more = len(lines) - _LINES_MAX
+    return [*lines[:_LINES_MAX], f"{lines[-1][0]} … and {more} more lines"]
 
 
 def _report(
-    session: Session, written: list[tuple[_Change, Path | None]], made: Path | None
+    session: Session,
+    plan: SetupPlan,
+    written: list[tuple[FileChange, Path | None]],
+    made: Path | None,
+    *,
+    removes: bool,
+    chosen: Sequence[AgentClient] = (),
 ) -> None:
     if session.output.json:
-        files = [
-            {"file": str(change.file), "backup": str(backup) if backup else None}
-            for change, backup in written
-        ]
-        session.output.data({"written": files, "made": str(made) if made else None})
+        session.output.data(_answer(plan, written, made))
         return
     for change, backup in written:
         kept = f" What was there is in {backup.name}." if backup else ""
-        session.output.line(f"Wrote {change.file}.{kept}")
+        verb = "Removed" if change.after is None else "Wrote"
+        session.output.line(f"{verb} {change.file}.{kept}")
     if made:
-        session.output.line(f"Made {made}: the memory of this folder and those below.")
+        session.output.line(f"Made {made}, the memory.")
+    for each in plan.unreadable:
+        session.output.line(f"Not changed: {each.file}. {each.reason}")
+        if each.snippet:
+            session.output.line(f"Add by hand:\n{each.snippet}")
     if not (written or made):
-        session.output.line("Everything is set up already; nothing to change.")
+        nothing = "Nothing is set up here" if removes else "Everything is set up already"
+        session.output.line(f"{nothing}; nothing to change.")
+        return
+    if removes:
+        session.output.line("What was remembered is kept.")
+        return
+    touched = {name for change, _ in written for name in change.clients}
+    for client in chosen:
+        if client.name in touched:
+            session.output.line(f"{client.title}: {client.next_step}")
+
+
+def _answer(
+    plan: SetupPlan, written: list[tuple[FileChange, Path | None]], made: Path | None
+) -> dict[str, Any]:
+    return {
+        "written": [
+            {
+                "file": str(change.file),
+                "clients": list(change.clients),
+                "removed": change.after is None,
+                "backup": str(backup) if backup else None,
+            }
+            for change, backup in written
+        ],
+        "made": str(made) if made else None,
+        "not_changed": [
+            {
+                "client": each.client,
+                "file": str(each.file),
+                "reason": each.reason,
+                "snippet": each.snippet,
+            }
+            for each in plan.unreadable
+        ],
+        "notes": plan.notes,
+    }
+
+
+def _check(session: Session, clients: Sequence[AgentClient], folders: Folders) -> None:
+    """Start everything that is set up, and say what came of it."""
+    from stratagem.clients.health_check import check_clients
+
+    found = check_clients(clients, folders)
+    ok = bool(found) and all(each.ok for each in found)
+    if session.output.json:
+        session.output.data({"ok": ok, "checks": [asdict(each) for each in found]})
+    elif not found:
+        session.output.line("No client is set up here. Run stratagem init.")
+    else:
+        for each in found:
+            mark, style = ("ok", "green") if each.ok else ("FAILED", "red")
+            session.output.line(
+                f"{mark:6} {each.client} {each.what} ({each.file}): {each.message}", style
+            )
+            if not each.ok and each.command:
+                session.output.line(f"       {each.command}")
+    if not ok:
+        raise typer.Exit(_FAILED)

@@ -1,0 +1,130 @@
+"""Which events of each client call `stratagem hook`, and how its files say so.
+
+This is the one list: `stratagem init` writes it into the settings of clients, and
+`python scripts/generate_plugins.py` into the packages of `plugins/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import PurePath
+from shlex import quote, split
+from typing import Any, Final, Literal
+
+__all__ = [
+    "HOOKS",
+    "Hook",
+    "HookForm",
+    "hook_command",
+    "hook_group",
+    "is_own_handler",
+    "plugin_source",
+]
+
+# How a file has its hooks: as groups with a matcher, as Claude Code has them; the same in
+# milliseconds; as plain lists of commands; or as Cursor has them.
+HookForm = Literal["groups", "groups-ms", "commands", "cursor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """An event, and how long the client should wait for the command.
+
+    The command ends by itself long before; the time is for a machine that is very busy.
+    """
+
+    event: str
+    timeout_seconds: int = 5
+    # Whether the client goes on without waiting, where it can.
+    in_background: bool = False
+
+
+_START: Final = 10
+
+HOOKS: Final[Mapping[str, tuple[Hook, ...]]] = {
+    "claude-code": (
+        Hook("SessionStart", _START),
+        Hook("UserPromptSubmit"),
+        Hook("PostToolUse", in_background=True),
+        Hook("PostToolUseFailure"),
+        Hook("Stop"),
+        Hook("PreCompact"),
+        Hook("PostCompact"),
+        Hook("SessionEnd"),
+    ),
+    "codex": (
+        Hook("SessionStart", _START),
+        Hook("UserPromptSubmit"),
+        Hook("PostToolUse"),
+        Hook("Stop"),
+        Hook("PreCompact"),
+        Hook("PostCompact"),
+        Hook("SessionEnd"),
+    ),
+    "gemini": (
+        Hook("SessionStart", _START),
+        Hook("BeforeAgent"),
+        Hook("AfterTool"),
+        Hook("AfterAgent"),
+        Hook("PreCompress"),
+        Hook("SessionEnd"),
+    ),
+    "vscode": (
+        Hook("SessionStart", _START),
+        Hook("UserPromptSubmit"),
+        Hook("PostToolUse"),
+        Hook("Stop"),
+        Hook("PreCompact"),
+    ),
+    "cursor": (
+        Hook("sessionStart", _START),
+        Hook("beforeSubmitPrompt"),
+        Hook("postToolUse"),
+        Hook("postToolUseFailure"),
+        Hook("afterAgentResponse"),
+        Hook("stop"),
+        Hook("preCompact"),
+        Hook("sessionEnd"),
+    ),
+}
+
+
+def hook_group(form: HookForm, hook: Hook, command: str) -> dict[str, Any]:
+    """Return what stands in a file for one event."""
+    timeout = hook.timeout_seconds
+    if form == "cursor":
+        return {"command": command, "timeout": timeout}
+    if form == "groups-ms":
+        named = {"name": "stratagem", "type": "command", "command": command}
+        return {"hooks": [{**named, "timeout": timeout * 1000}]}
+    handler = {"type": "command", "command": command, "timeout": timeout}
+    if form == "commands":
+        return handler
+    return {"hooks": [{**handler, **({"async": True} if hook.in_background else {})}]}
+
+
+def hook_command(program: list[str], client: str) -> str:
+    """Return the line that a shell runs for an event."""
+    return " ".join(quote(word) for word in [*program, "hook", client])
+
+
+def is_own_handler(handler: object) -> bool:
+    """Whether a handler in a file of hooks runs `stratagem hook`."""
+    if not isinstance(handler, Mapping) or not isinstance(handler.get("command"), str):
+        return False
+    try:
+        words = split(handler["command"])
+    except ValueError:
+        return False
+    names = [PurePath(word.replace("\\", "/")).stem for word in words]
+    return any(names[at : at + 2] == ["stratagem", "hook"] for at in range(len(names)))
+
+
+def plugin_source(program: list[str]) -> str:
+    """Return the plugin of opencode, which calls a program."""
+    import json
+
+    template = (resources.files(__package__) / "opencode_plugin.js").read_text("utf-8")
+    return template.replace('["stratagem"]', json.dumps(program, ensure_ascii=False))
