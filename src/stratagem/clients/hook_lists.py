@@ -84,7 +84,6 @@ HOOKS: Final[Mapping[str, tuple[Hook, ...]]] = {
         Hook("postToolUse"),
         Hook("postToolUseFailure"),
         Hook("afterAgentResponse"),
-        Hook("stop"),
         Hook("preCompact"),
         Hook("sessionEnd"),
     ),

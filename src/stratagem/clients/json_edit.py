@@ -19,10 +19,8 @@ __all__ = ["JsonText", "Path"]
 # A place in the document: names of members and numbers of elements.
 Path = tuple[str | int, ...]
 
-# Spaces, and comments of both kinds.
-_TRIVIA: Final = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+")
-# The same up to the end of a line.
-_REST_OF_LINE: Final = re.compile(r"(?:[ \t\r]++|//[^\n]*+|/\*[^*\n]*+(?:\*(?!/)[^*\n]*+)*+\*/)*+")
+_SPACE: Final = re.compile(r"[ \t\r\n]*+")
+_SPACE_IN_LINE: Final = re.compile(r"[ \t\r]*+")
 _SCALAR: Final = re.compile(
     r"true|false|null|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
 )
@@ -132,10 +130,9 @@ class JsonText:
             # Whoever ends lists with commas goes on to do so.
             rest, comma = text[last.comma + 1 :], ","
             head = text[: last.comma + 1]
-        kept = _REST_OF_LINE.match(rest)
-        assert kept is not None
         # A comment on the line of the last part belongs to that part.
-        line_end = kept.end() if rest[kept.end() : kept.end() + 1] == "\n" else 0
+        kept = _skip(rest, 0, _SPACE_IN_LINE)
+        line_end = kept if rest[kept : kept + 1] == "\n" else 0
         line_end -= len(rest[:line_end]) - len(rest[:line_end].rstrip("\r"))
         return head + rest[:line_end] + new + comma + rest[line_end:]
 
@@ -216,10 +213,19 @@ def _string(text: str, at: int) -> tuple[str, int]:
     return value, end
 
 
-def _skip(text: str, at: int) -> int:
-    found = _TRIVIA.match(text, at)
-    assert found is not None
-    return found.end()
+def _skip(text: str, at: int, space: re.Pattern[str] = _SPACE) -> int:
+    """Return where the next thing stands that is neither space nor a comment."""
+    while True:
+        found = space.match(text, at)
+        assert found is not None
+        at = found.end()
+        if text.startswith("//", at):
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif text.startswith("/*", at) and (end := text.find("*/", at + 2)) >= 0:
+            at = end + 2
+        else:
+            return at
 
 
 def _fault(text: str, at: int, words: str) -> InvalidInput:

@@ -35,7 +35,7 @@ const hook = (event) =>
 
 const contextOf = (answer) => {
   try {
-    const found = JSON.parse(answer)?.hookSpecificOutput?.additionalContext
+    const found = JSON.parse(answer)?.context
     return typeof found === "string" ? found : ""
   } catch {
     return ""
@@ -50,14 +50,17 @@ const textOf = (parts) =>
 
 export const StratagemPlugin = async ({ client, directory }) => {
   const begun = new Set()
+  // What is to be said with the next message of a session.
+  const pending = new Map()
   let parts = 0
 
-  const event = (name, session, more = {}) =>
+  const send = (name, session, more = {}) =>
     hook({ hook_event_name: name, session_id: session, cwd: directory, ...more })
 
-  const start = async (session, source) => {
+  const begin = async (session) => {
+    if (begun.has(session)) return ""
     begun.add(session)
-    return event("SessionStart", session, { source })
+    return send("session.created", session, { source: "startup" })
   }
 
   const lastReply = async (session) => {
@@ -73,9 +76,10 @@ export const StratagemPlugin = async ({ client, directory }) => {
   return {
     "chat.message": async (input, output) => {
       const session = input.sessionID
-      const first = begun.has(session) ? "" : await start(session, "startup")
+      const first = (await begin(session)) || (pending.get(session) ?? "")
+      pending.delete(session)
       const prompt = textOf(output.parts)
-      const found = prompt ? await event("UserPromptSubmit", session, { prompt }) : ""
+      const found = prompt ? await send("chat.message", session, { prompt }) : ""
       const text = [first, found].filter(Boolean).join("\n\n")
       if (!text) return
       parts += 1
@@ -89,33 +93,26 @@ export const StratagemPlugin = async ({ client, directory }) => {
       })
     },
     "tool.execute.after": async (input, output) => {
-      const exit = output.metadata?.exit
-      const failed = typeof exit === "number" && exit !== 0
-      const about = { tool_name: input.tool, tool_use_id: input.callID, tool_input: input.args ?? {} }
-      const text = failed
-        ? await event("PostToolUseFailure", input.sessionID, {
-            ...about,
-            error: `Exit code ${exit}\n${output.output}`,
-          })
-        : await event("PostToolUse", input.sessionID, { ...about, tool_response: output.output })
+      const text = await send("tool.execute.after", input.sessionID, {
+        tool_name: input.tool,
+        tool_input: input.args ?? {},
+        tool_response: { output: output.output, metadata: { exit: output.metadata?.exit } },
+      })
       if (text) output.output = `${output.output}\n\n${text}`
     },
-    "experimental.session.compacting": async (input, output) => {
-      const text = await event("PreCompact", input.sessionID, { trigger: "auto" })
-      if (text) output.context.push(text)
+    "experimental.session.compacting": async (input) => {
+      await send("experimental.session.compacting", input.sessionID)
     },
-    event: async ({ event: happened }) => {
-      const about = happened.properties ?? {}
+    event: async ({ event }) => {
+      const about = event.properties ?? {}
       const session = about.sessionID ?? about.info?.id
       if (!session || !begun.has(session)) return
-      if (happened.type === "session.idle") {
-        await event("Stop", session, { last_assistant_message: await lastReply(session) })
-      } else if (happened.type === "session.compacted") {
-        // The next prompt of the session begins with the facts again.
-        await event("PostCompact", session)
-        begun.delete(session)
-      } else if (happened.type === "session.deleted") {
-        await event("SessionEnd", session, { reason: "other" })
+      if (event.type === "session.idle") {
+        await send(event.type, session, { last_assistant_message: await lastReply(session) })
+      } else if (event.type === "session.compacted") {
+        pending.set(session, await send(event.type, session))
+      } else if (event.type === "session.deleted") {
+        await send(event.type, session)
         begun.delete(session)
       }
     },

@@ -191,7 +191,9 @@ def test_hooks_stand_beside_those_of_others(cli: Cli, name: str) -> None:
     file = Path(place.file.replace("{here}/", ""))
     other = {"command": "theirs"} if place.form == "cursor" else {"hooks": [{"command": "theirs"}]}
     file.parent.mkdir()
-    event = "stop" if name == "cursor" else "AfterAgent" if name == "gemini" else "Stop"
+    event = (
+        "afterAgentResponse" if name == "cursor" else "AfterAgent" if name == "gemini" else "Stop"
+    )
     file.write_text(f'{{\n  // theirs\n  "hooks": {{"{event}": [{json.dumps(other)}]}},\n}}\n')
 
     init(cli, name, "--project")

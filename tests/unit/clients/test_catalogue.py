@@ -18,7 +18,8 @@ def test_every_file_of_a_client_is_on_the_page_about_clients(name: str) -> None:
     )
 
     files = [each for place in client.servers.values() for each in place.files]
-    files += [place.file for place in (*client.hooks.values(), *client.guidance.values())]
+    files += [place.file for place in client.hooks.values()]
+    files += [place.file for place in client.guidance.values()]
     files += client.plugins.values()
 
     assert [file for file in files if Path(file).name not in row] == []
