@@ -132,6 +132,44 @@ def test_a_limited_token_reaches_no_other_tool_whichever_way_it_goes(runtime: Ru
     assert outcome["error"]["code"] == "permission_denied"
 
 
+def test_a_limited_token_is_told_of_no_other_tool(runtime: Runtime) -> None:
+    wanted = {"intent": "convert a table from csv to json", "maxRecommendations": 10}
+    failed = {"failedTool": "file_converter", "errorMessage": "no such format", "parameters": {}}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("tools_recommend", wanted),
+        ("tools_recommend_on_error", failed),
+        ("tools_validate", {"toolNames": ["file_converter", "calculator"]}),
+        ("tools_discover", {}),
+        ("workflow_plan", {"goal": "convert a table from csv to json"}),
+        ("error_diagnose", {"error": "timeout", "toolName": "file_converter", "parameters": {}}),
+    ]
+    own = {each.name for each in runtime.gateway.registry.builtin.values() if not each.is_own}
+    others = own - {"calculator"}
+
+    told = {}
+    for operation, given in asked:
+        try:
+            told[operation] = runtime.call(operation, given, LIMITED)
+        except StratagemError as error:
+            told[operation] = error.envelope()
+    near = refused(runtime, "tool_execute", {"toolName": "file_convertr", "arguments": {}}, LIMITED)
+    help_ = refused(runtime, "tool_help", {"toolName": "file_converter"}, LIMITED)
+    one = refused(runtime, "tool_get", {"toolId": "file_converter"}, LIMITED)
+    compared = refused(
+        runtime, "tools_compare", {"toolNames": ["calculator", "file_converter"]}, LIMITED
+    )
+
+    assert "file_converter" in str(runtime.call("tools_recommend", wanted, BOB))
+    for operation, answer in told.items():
+        named = {name for name in others if f"'{name}'" in str(answer)}
+        # What it has named itself is repeated to it.
+        assert named <= {"file_converter"}, operation
+    assert "file_converter" not in str(told["tools_recommend"])
+    assert told["tools_discover"]["totalAvailable"] <= 2
+    assert near.details["similar"] == []
+    assert [each.code for each in (help_, one, compared)] == ["tool_not_found"] * 3
+
+
 def test_no_other_name_of_a_tool_gets_round_a_set(runtime: Runtime) -> None:
     def named(name: str, builtin: str) -> dict[str, Any]:
         handler = {"type": "builtin", "name": builtin}
@@ -257,6 +295,37 @@ def test_budgets_of_tool_and_token_hold_in_every_process(runtime: Runtime) -> No
     assert [each["success"] for each in results] == [True, True, False]
     assert results[2]["error"]["code"] == "RATE_LIMITED"
     assert results[2]["error"]["details"]["unit"] == "calls"
+
+
+def test_nobody_gets_round_a_budget_by_making_a_tool_cheaper(runtime: Runtime) -> None:
+    pricing = {"model": "per_call", "cost": 0.6}
+    tool = pipeline_tool("dear", "calculator", SUM, pricing=pricing)
+    runtime.call("tool_register", tool, ANN)
+    runtime.call("strata_branch", {"action": "fork", "name": "cheap"}, ROOT)
+    cheaper = {"toolId": "dear", "pricing": {"model": "per_call", "cost": 0}}
+    runtime.call("tool_update", {**cheaper, "branch": "cheap"}, ROOT)
+    spender = replace(ANN, actor="token:saver", budget={"cost": 1, "per": "day"})
+
+    lowered = refused(runtime, "tool_update", cheaper, ANN)
+    dropped = refused(runtime, "tool_update", {**cheaper, "pricing": {"model": "free"}}, ANN)
+    removed = refused(runtime, "tool_remove", {"toolId": "dear"}, ANN)
+    merged = refused(
+        runtime,
+        "strata_branch",
+        {"action": "merge", "source": "cheap"},
+        Caller("mcp", authority="agent"),
+    )
+    runtime.call("tool_update", {"toolId": "dear", "description": "Other."}, ANN)
+    runtime.call("tool_update", {"toolId": "dear", "pricing": {**pricing, "cost": 0.7}}, ANN)
+    execute(runtime, "dear", {}, spender, branch="cheap")
+    over = refused(
+        runtime, "tool_execute", {"toolName": "dear", "arguments": {}, "branch": "cheap"}, spender
+    )
+
+    for each in (lowered, dropped, removed, merged):
+        assert (each.code, each.details["required"]) == ("permission_denied", "gateway:admin")
+    assert over.details["used"] == 0.7
+    assert runtime.call("tool_update", cheaper, ROOT)["changes"]
 
 
 def test_a_tool_says_who_may_call_it(runtime: Runtime) -> None:

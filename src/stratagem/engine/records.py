@@ -112,7 +112,7 @@ class RecordKind:
     results that name it by its `named_by` field go too.
 
     `owned_by`: the payload field that says whose a record is; a merge puts no record of somebody
-    else's in the place of another. Of the field `guarded` a merge changes nothing that was said
+    else's in the place of another. Of the fields `guarded` a merge changes nothing that was said
     before, unless a person merges.
 
     `toolset`: whose right to read a record of the kind takes; where it is None, that of the
@@ -136,7 +136,7 @@ class RecordKind:
     quoting: tuple[str, ...] = ()
     named_by: str | None = None
     owned_by: str | None = None
-    guarded: str | None = None
+    guarded: tuple[str, ...] = ()
     toolset: str | None = None
     portable: bool = False
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None

@@ -143,7 +143,7 @@ KINDS: Final = (
         set_fields=frozenset({"tags", "capabilities"}),
         grouped=True,
         owned_by="owner",
-        guarded="rights",
+        guarded=("rights", "pricing"),
     ),
     RecordKind(
         names.RESOURCE,

@@ -52,7 +52,7 @@ from stratagem.gateway.registry.answers import (
     ToolUpdate,
 )
 from stratagem.gateway.registry.secrets import references
-from stratagem.gateway.registry.tool_sets import read_tool_sets, refuse_limited
+from stratagem.gateway.registry.tool_sets import refuse_limited
 from stratagem.gateway.registry.tools import Tool, details_of, summary_of
 from stratagem.gateway.secret_grants import effective_state, grants_of
 from stratagem.operation import Caller
@@ -81,7 +81,7 @@ class Gateway:
         self._parts = parts
         self._caller = caller
         self._foundation = parts.foundation
-        self._registry = parts.registry
+        self._registry = parts.registry.limited_to(caller, parts.foundation)
 
     # --- the registry
 
@@ -129,9 +129,11 @@ class Gateway:
             )
             self._may_replace(tool)
             self._may_change(tool, changed)
+            command = call_command("tool_update", given.to_arguments())
             if "rights" in changed:
-                command = call_command("tool_update", given.to_arguments())
                 self._may_drop_rights(before, "tool_update", command)
+            if tool.cost < before.cost:
+                self._may_lower_price(before, "tool_update", command)
             return {
                 "toolId": tool.id,
                 "name": tool.name,
@@ -161,7 +163,9 @@ class Gateway:
             tool = self._registry.remove(transaction, view, given.tool_id)
             self._may_replace(tool)
             # Registered anew it would have none.
-            self._may_drop_rights(tool, "tool_remove", ["tools", "rm", tool.name])
+            command = ["tools", "rm", tool.name]
+            self._may_drop_rights(tool, "tool_remove", command)
+            self._may_lower_price(tool, "tool_remove", command)
             return {"toolId": tool.id, "name": tool.name, "removed": True}
 
         answer = self._write(work, given.request_id, "tool_remove", {"id": given.tool_id})
@@ -173,11 +177,6 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             every = self._registry.all(reader.records, view)
-            own = self._caller.tool_sets
-            sets = read_tool_sets(self._foundation, reader, own) if own is not None else None
-            if sets is not None:
-                # Nobody is shown what they may not call.
-                every = [tool for tool in every if any(each.has(tool) for each in sets.values())]
             fitting = [tool for tool in every if _matches(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
@@ -262,7 +261,7 @@ class Gateway:
         """Begin a call that nobody waits for."""
         parts = self._parts
         # What is refused before it is recorded would be refused unheard.
-        await parts.registry.resolve(parts.foundation, call.branch, call.tool)
+        await parts.registry.resolve(parts.foundation, call.branch, call.tool, call.caller)
         if request_id is not None:
             earlier = await parts.idempotency.find_earlier(call, request_id)
             if earlier is not None:
@@ -634,6 +633,12 @@ class Gateway:
         """Refuse that a model lifts what somebody has said about the callers of a tool."""
         if tool.content.get("rights"):
             reason = f"changes who may call {tool.name}, or how much"
+            self._caller.require_person("gateway", operation, reason, command)
+
+    def _may_lower_price(self, tool: Tool, operation: str, command: Sequence[str]) -> None:
+        """Refuse that somebody gets round a budget by making a tool cheaper."""
+        if tool.cost:
+            reason = f"lowers what a call of {tool.name} costs, which budgets count"
             self._caller.require_person("gateway", operation, reason, command)
 
     def _tell(self, what: str, name: str, branch: str | None) -> None:

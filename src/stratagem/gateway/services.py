@@ -125,37 +125,36 @@ def providers(parts: GatewayParts, caller: Caller) -> ProviderService:
     return ProviderService(
         parts.foundation,
         caller,
-        registry=parts.registry,
+        registry=parts.registry.limited_to(caller, parts.foundation),
         home=parts.home,
         execute=parts.executor.execute,
     )
 
 
-def _learning(parts: GatewayParts) -> LearningParts:
-    return LearningParts(
-        parts.foundation, parts.registry, parts.recorder, parts.home, parts.corrector
-    )
+def _learning(parts: GatewayParts, caller: Caller) -> LearningParts:
+    registry = parts.registry.limited_to(caller, parts.foundation)
+    return LearningParts(parts.foundation, registry, parts.recorder, parts.home, parts.corrector)
 
 
 def corrections(parts: GatewayParts, caller: Caller) -> CorrectionService:
     """Return status, configuration and tests of corrections, for a caller."""
-    return CorrectionService(_learning(parts), caller)
+    return CorrectionService(_learning(parts, caller), caller)
 
 
 def correction_analysis(parts: GatewayParts, caller: Caller) -> CorrectionAnalysis:
     """Return diagnosis and insights, for a caller."""
-    return CorrectionAnalysis(_learning(parts), caller)
+    return CorrectionAnalysis(_learning(parts, caller), caller)
 
 
 def pattern_administration(parts: GatewayParts, caller: Caller) -> PatternAdministration:
     """Return patterns and breakers of corrections, for a caller."""
-    return PatternAdministration(_learning(parts), caller)
+    return PatternAdministration(_learning(parts, caller), caller)
 
 
-def _advice(parts: GatewayParts) -> AdviceParts:
+def _advice(parts: GatewayParts, caller: Caller) -> AdviceParts:
     return AdviceParts(
         parts.foundation,
-        parts.registry,
+        parts.registry.limited_to(caller, parts.foundation),
         parts.recorder,
         parts.recommender(),
         parts.breakers,
@@ -165,19 +164,19 @@ def _advice(parts: GatewayParts) -> AdviceParts:
 
 def recommendations(parts: GatewayParts, caller: Caller) -> RecommendationService:
     """Return tools_recommend, for a caller."""
-    return RecommendationService(_advice(parts), caller)
+    return RecommendationService(_advice(parts, caller), caller)
 
 
 def error_recovery(parts: GatewayParts, caller: Caller) -> ErrorRecoveryService:
     """Return tools_recommend_on_error, for a caller."""
-    return ErrorRecoveryService(_advice(parts), caller)
+    return ErrorRecoveryService(_advice(parts, caller), caller)
 
 
 def tool_inspection(parts: GatewayParts, caller: Caller) -> ToolInspection:
     """Return tools_validate, tools_discover and tools_compare, for a caller."""
-    return ToolInspection(_advice(parts), caller)
+    return ToolInspection(_advice(parts, caller), caller)
 
 
 def workflow_planner(parts: GatewayParts, caller: Caller) -> WorkflowPlanner:
     """Return workflow_plan, for a caller."""
-    return WorkflowPlanner(_advice(parts), caller)
+    return WorkflowPlanner(_advice(parts, caller), caller)

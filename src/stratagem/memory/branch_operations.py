@@ -322,17 +322,16 @@ class BranchOperations(BoundSystem):
     ) -> None:
         """Refuse that a merge lifts what takes a person's word, such as the rights of a tool."""
         for each in found.changes:
-            field = reader.kinds.record(each.space.kind).guarded
-            if field is None or not isinstance(each.before, Mapping) or not each.before.get(field):
-                continue
-            after = each.after.get(field) if isinstance(each.after, Mapping) else None
-            if after != each.before[field]:
-                self._caller.require_person(
-                    each.space.namespace,
-                    "This merge",
-                    f"changes the {field} of the {each.space.kind} {each.key!r}",
-                    ["branch", "merge", other.name, "--branch", into.name],
-                )
+            before = each.before if isinstance(each.before, Mapping) else {}
+            after = each.after if isinstance(each.after, Mapping) else {}
+            for field in reader.kinds.record(each.space.kind).guarded:
+                if before.get(field) and after.get(field) != before[field]:
+                    self._caller.require_person(
+                        each.space.namespace,
+                        "This merge",
+                        f"changes the {field} of the {each.space.kind} {each.key!r}",
+                        ["branch", "merge", other.name, "--branch", into.name],
+                    )
 
     def _merge_report(
         self, reader: Reader, into: Branch, other: Branch, found: branch_merge.MergePlan

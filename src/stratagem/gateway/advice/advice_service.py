@@ -93,6 +93,7 @@ class AdviceService:
             each
             for each in choices
             if each.match.score >= weights.SCORE_MIN
+            and self._parts.registry.shows(each.tool)
             and self._why_unavailable(each.tool, resting) is None
         ]
 

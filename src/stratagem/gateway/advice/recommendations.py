@@ -65,8 +65,7 @@ class RecommendationService(AdviceService):
             "intent": given.intent,
             "recommendedTools": recommended,
             "note": _note(best),
-            "totalAvailableTools": len(view_tools.tools)
-            - (0 if given.include_own else len(view_tools.own)),
+            "totalAvailableTools": self._count(view_tools, own=given.include_own),
             "llmProvider": None,
             "confidence": recommended[0]["relevanceScore"] if recommended else None,
             "mode": view_tools.index.mode,
@@ -95,11 +94,27 @@ class RecommendationService(AdviceService):
             answer["toolChains"] = (
                 None
                 if chains is None
-                else [describe_chain(each) for each in chains[:_CHAINS_SHOWN]]
+                else [
+                    describe_chain(each)
+                    for each in chains
+                    if all(self._shows(context, name) for name in each.sequence)
+                ][:_CHAINS_SHOWN]
             )
         if twins:
             answer["twins"] = twins
         return answer
+
+    def _count(self, view_tools: ViewTools, *, own: bool) -> int:
+        """Count the tools that are chosen from."""
+        shown = (tool for tool in view_tools.tools.values() if self._parts.registry.shows(tool))
+        return sum(own or tool.name not in view_tools.own for tool in shown)
+
+    def _shows(self, context: AdviceContext, name: str) -> bool:
+        """Whether the caller may know of a tool; of one that is gone, unless it is limited."""
+        if self._caller.tool_sets is None:
+            return True
+        known = self._recommender.catalogue.tools_of(context.reader, context.view).tools.get(name)
+        return known is not None and self._parts.registry.shows(known)
 
     def _insights(
         self, given: RecommendInput, context: AdviceContext, best: list[ToolChoice]
@@ -126,7 +141,7 @@ class RecommendationService(AdviceService):
         performance = context.services.ask_validation(lambda part: part.performance(own), None)
         if performance is None:
             return None
-        failing = [each.tool for each in own if not each.worked]
+        failing = [each.tool for each in own if not each.worked and self._shows(context, each.tool)]
         return {
             **performance,
             "recommendedHelpTools": list(_HELP) if performance["riskLevel"] != "low" else [],

@@ -63,8 +63,9 @@ class ToolInspection(AdviceService):
         """Return the tools that pass every filter, and how they group by category."""
         started = time.perf_counter()
         with self._snapshot(given.branch) as (reader, view):
-            every = self._recommender.catalogue.tools_of(reader, view).tools
-        fitting = [tool for tool in every.values() if _fits(tool, given)]
+            known = self._recommender.catalogue.tools_of(reader, view).tools
+            every = [tool for tool in known.values() if self._parts.registry.shows(tool)]
+        fitting = [tool for tool in every if _fits(tool, given)]
         groups: dict[str, list[str]] = defaultdict(list)
         for tool in fitting:
             groups[tool.category].append(tool.name)

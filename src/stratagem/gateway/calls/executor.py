@@ -60,6 +60,7 @@ from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.operation import Caller
 
 __all__ = ["CorrectionDecision", "Corrector", "Executor", "ExecutorParts"]
 
@@ -121,7 +122,7 @@ class Corrector(Protocol):
 class ExecutorParts:
     """The components that the executor needs."""
 
-    resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
+    resolve: Callable[[str, str, Caller], Awaitable[tuple[Tool, View]]]
     check_operation: CheckOperation
     rights: ToolRights
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
@@ -222,7 +223,7 @@ class Executor:
 
     async def _follow(self, state: _CallState) -> tuple[Any, bytes]:
         parts, call = self._parts, state.call
-        tool, view = await parts.resolve(call.branch, call.tool)
+        tool, view = await parts.resolve(call.branch, call.tool, call.caller)
         state.tool = tool
         _authorise(tool, call)
         state.admission = await parts.rights.admit(tool, call)

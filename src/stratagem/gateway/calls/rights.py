@@ -41,6 +41,8 @@ class Admission:
     read_only: bool = False
     approval: bool = False
     budgets: tuple[Budget, ...] = ()
+    # What a call costs on the default branch.
+    cost: float = 0.0
 
 
 _FREE: Final = Admission()
@@ -61,7 +63,8 @@ class ToolRights:
         caller = call.caller
         if tool.requirements:
             await self._check_requirements(tool, call)
-        rights = await self._rights_of(tool, call)
+        first = await self._on_default_branch(tool, call)
+        rights = _rights_of(first, tool)
         if caller.tool_sets is None and caller.budget is None and not rights:
             return _FREE
         for each in rights:
@@ -75,6 +78,7 @@ class ToolRights:
             approval=any(each.get("approval") for each in rights)
             or (chosen is not None and chosen.asks(tool)),
             budgets=_budgets(tool, rights, caller, chosen),
+            cost=first.cost,
         )
 
     async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
@@ -94,29 +98,23 @@ class ToolRights:
             BudgetExceeded: A budget does not allow it.
         """
         if admission.budgets:
-            cost = _cost_of(tool)
+            cost = max(tool.cost, admission.cost)
             await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
 
-    async def _rights_of(self, tool: Tool, call: Call) -> list[Mapping[str, Any]]:
-        """Return what a tool says about its callers: on the default branch, and on the call's.
+    async def _on_default_branch(self, tool: Tool, call: Call) -> Tool:
+        """Return a tool as the default branch has it; where it is not there, as it is."""
+        if call.branch == DEFAULT_BRANCH or tool.is_own:
+            return tool
+        return await self.foundation.read_async(lambda: self._read_default(tool)) or tool
 
-        A branch forked from before somebody said it does not get round it.
-        """
-        own: Mapping[str, Any] = tool.content.get("rights") or {}
-        first = own
-        if call.branch != DEFAULT_BRANCH and not tool.is_own:
-            found = await self.foundation.read_async(lambda: self._default_rights(tool))
-            first = found or own
-        return [each for each in ((own,) if first == own else (first, own)) if each]
-
-    def _default_rights(self, tool: Tool) -> Mapping[str, Any]:
+    def _read_default(self, tool: Tool) -> Tool | None:
         reader = self.foundation.store.reader()
         view = self.foundation.views.view(reader, DEFAULT_BRANCH)
         version = reader.records.current(view.lineage, names.TOOLS, tool.name)
         if version is None or version.payload is None:
-            return {}
-        content: Mapping[str, Any] = orjson.loads(version.payload)
-        return (content.get("rights") or {}) if content["id"] == tool.id else {}
+            return None
+        found = Tool(orjson.loads(version.payload), version.sequence)
+        return found if found.id == tool.id else None
 
     async def _check_requirements(self, tool: Tool, call: Call) -> None:
         check_callers_rights(tool, call.caller)
@@ -140,6 +138,16 @@ class ToolRights:
 
     def _sets_of(self, caller: Caller) -> dict[str, ToolSet]:
         return read_tool_sets(self.foundation, self.foundation.store.reader(), caller.tool_sets)
+
+
+def _rights_of(first: Tool, tool: Tool) -> list[Mapping[str, Any]]:
+    """Return what a tool says about its callers: on the default branch, and on the call's.
+
+    A branch forked from before somebody said it does not get round it.
+    """
+    own: Mapping[str, Any] = tool.content.get("rights") or {}
+    default: Mapping[str, Any] = first.content.get("rights") or own
+    return [each for each in ((own,) if default == own else (default, own)) if each]
 
 
 def _check_callers(tool: Tool, rights: Mapping[str, Any], caller: Caller) -> None:
@@ -188,9 +196,3 @@ def _budgets(
         else None,
     ]
     return tuple(each for each in found if each is not None)
-
-
-def _cost_of(tool: Tool) -> float:
-    """Return what a call costs, where its `pricing` says so."""
-    cost = (tool.content.get("pricing") or {}).get("cost")
-    return float(cost) if isinstance(cost, int | float) and cost > 0 else 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Final
 
 import orjson
@@ -19,9 +20,11 @@ from stratagem.gateway.definitions import schemas
 from stratagem.gateway.definitions.sanitize import clean_definition
 from stratagem.gateway.registry.requirements import check_requirements
 from stratagem.gateway.registry.tool_names import TakenNames
+from stratagem.gateway.registry.tool_sets import ToolSet, read_tool_sets
 from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.gateway.secret_grants import follow_change
+from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 
@@ -45,10 +48,15 @@ class Registry:
     by the sequence that wrote it.
     """
 
-    def __init__(self, builtin: Sequence[Tool], check_handler: CheckHandler) -> None:
+    def __init__(
+        self,
+        builtin: Sequence[Tool],
+        check_handler: CheckHandler,
+        known: dict[int, Tool] | None = None,
+    ) -> None:
         self.builtin = {tool.name: tool for tool in builtin}
-        self._check_handler = check_handler
-        self._known: dict[int, Tool] = {}
+        self.check_handler = check_handler
+        self.known = {} if known is None else known
 
     def find(self, reader: Reader, view: View, name: str) -> Tool:
         """Return a tool by its name or id.
@@ -65,19 +73,32 @@ class Registry:
             )
         return found
 
-    async def resolve(self, foundation: Foundation, branch: str, name: str) -> tuple[Tool, View]:
+    async def resolve(
+        self, foundation: Foundation, branch: str, name: str, caller: Caller
+    ) -> tuple[Tool, View]:
         """Return a tool as a branch shows it now, and that view, for a call.
 
         Raises:
-            ToolNotFound: There is none; similar names are suggested.
+            ToolNotFound: There is none; similar names that the caller may know are suggested.
         """
 
         def look_up() -> tuple[Tool, View]:
             reader = foundation.store.reader()
             view = foundation.views.view(reader, branch)
-            return self.find(reader, view, name), view
+            found = self.get(reader, view, name)
+            return found or self.limited_to(caller, foundation).find(reader, view, name), view
 
         return await foundation.read_async(look_up)
+
+    def limited_to(self, caller: Caller, foundation: Foundation) -> Registry:
+        """Return the registry as a caller is shown it: nobody is shown what they may not call."""
+        if caller.tool_sets is None:
+            return self
+        return _LimitedRegistry(self, foundation, caller.tool_sets)
+
+    def shows(self, _tool: Tool) -> bool:
+        """Whether the caller that this registry is limited to may know of a tool."""
+        return True
 
     def get(self, reader: Reader, view: View, name: str) -> Tool | None:
         """Return a tool by its name or id, if the view shows one.
@@ -241,11 +262,11 @@ class Registry:
         return [*self.builtin, *(name for name, _version in page)]
 
     def _tool(self, sequence: int, payload: bytes) -> Tool:
-        known = self._known.get(sequence)
+        known = self.known.get(sequence)
         if known is None:
-            if len(self._known) >= _DEFINITIONS_MAX:
-                self._known.clear()
-            known = self._known[sequence] = Tool(orjson.loads(payload), sequence)
+            if len(self.known) >= _DEFINITIONS_MAX:
+                self.known.clear()
+            known = self.known[sequence] = Tool(orjson.loads(payload), sequence)
         return known
 
     def _check_content(self, content: Mapping[str, Any]) -> list[str]:
@@ -256,7 +277,36 @@ class Registry:
         read_permissions(content.get("permissions") or {})
         check_requirements(content)
         _refuse_secrets(content["handler"], "handler")
-        return [*self._check_handler(content["handler"]), *_warnings(content)]
+        return [*self.check_handler(content["handler"]), *_warnings(content)]
+
+
+class _LimitedRegistry(Registry):
+    """What a token that is limited to sets of tools is shown. Lives for one request."""
+
+    def __init__(
+        self, registry: Registry, foundation: Foundation, tool_sets: Collection[str]
+    ) -> None:
+        super().__init__([*registry.builtin.values()], registry.check_handler, registry.known)
+        self._foundation = foundation
+        self._tool_sets = tool_sets
+
+    @cached_property
+    def _sets(self) -> list[ToolSet]:
+        reader = self._foundation.store.reader()
+        return [*read_tool_sets(self._foundation, reader, self._tool_sets).values()]
+
+    def shows(self, tool: Tool) -> bool:
+        return any(each.has(tool) for each in self._sets)
+
+    def get(self, reader: Reader, view: View, name: str) -> Tool | None:
+        found = super().get(reader, view, name)
+        return found if found is not None and self.shows(found) else None
+
+    def all(self, records: RecordReader, view: View) -> list[Tool]:
+        return [tool for tool in super().all(records, view) if self.shows(tool)]
+
+    def _names(self, records: RecordReader, view: View) -> list[str]:
+        return [tool.name for tool in self.all(records, view)]
 
 
 def _check_name(name: Any) -> str:

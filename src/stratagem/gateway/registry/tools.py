@@ -146,6 +146,12 @@ class Tool:
         return self.handler.get("type") == "operation"
 
     @property
+    def cost(self) -> float:
+        """What a call costs, where its `pricing` says so."""
+        cost = (self.content.get("pricing") or {}).get("cost")
+        return float(cost) if isinstance(cost, int | float) and cost > 0 else 0.0
+
+    @property
     def is_deprecated(self) -> bool:
         """Whether its status says so, or its description begins with it, as servers write it."""
         return self.status == "deprecated" or _DEPRECATED.match(self.description) is not None
