@@ -328,6 +328,14 @@ UPSTREAM_CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
 UPSTREAM_PRIMITIVES_SECONDS: Final = 2.0
 # Resources that the clients of a gateway follow, at each server.
 UPSTREAM_SUBSCRIPTIONS_MAX: Final = 1_000
+# A call of an MCP client that knows tasks is answered with a handle if it takes longer: most calls
+# end sooner, and a handle costs the client a request more.
+TASK_AFTER_SECONDS: Final = 2.0
+# How often such a client should ask, how long it may at least ask what came of the call, and how
+# many such calls a process runs at most; others are waited for.
+TASK_POLL_SECONDS: Final = 1.0
+TASK_SECONDS: Final = 24 * 3600.0
+TASKS_MAX: Final = 1_000
 # A person who is asked something during a call may think about it for so long.
 QUESTION_SECONDS_MAX: Final = 300.0
 # How often a server may ask during one call, and calls that wait for an answer.

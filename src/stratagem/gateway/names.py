@@ -46,6 +46,7 @@ __all__ = [
     "facet_request",
     "facet_run",
     "facet_tool",
+    "task_key",
 ]
 
 _NAMESPACE: Final = "gateway"
@@ -206,3 +207,8 @@ def facet_request(request_id: str) -> str:
 def facet_run(run_id: str) -> str:
     """Return what the steps of a pipeline's run are found by."""
     return f"pipeline_run={run_id}"
+
+
+def task_key(execution_id: str) -> str:
+    """Return the key of what came of a task of an MCP client, among the results."""
+    return f"task:{execution_id}"

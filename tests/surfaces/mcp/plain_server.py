@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 IS_MODERN = sys.argv[-1] == "modern"
@@ -21,6 +23,7 @@ TOOLS = [
         "change": "Change all lists and a resource.",
         "ask": "Ask the user for a city.",
         "wait_and_ask": "Ask it once another call has come.",
+        "ask_later": "Ask it once a file is there.",
         "sample": "Ask the client's model.",
         "meta": "Say what came with the call.",
     }.items()
@@ -76,7 +79,10 @@ def call(given: dict[str, Any]) -> dict[str, Any]:
         send(method="notifications/resources/updated", params={"uri": "demo://one"})
     if name == "wait_and_ask":
         waiting.append(json.loads(sys.stdin.readline()))
-    if name in {"ask", "wait_and_ask"}:
+    if name == "ask_later":
+        while not Path(given["arguments"]["file"]).exists():
+            time.sleep(0.01)
+    if name in {"ask", "wait_and_ask", "ask_later"}:
         return ask("elicitation/create", QUESTION, given)
     if name == "sample":
         said = {"role": "user", "content": {"type": "text", "text": "A city?"}}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -166,6 +166,18 @@ class WorkInProgress:
         # The loop itself keeps only a weak hold of a task.
         self._detached.add(task)
         task.add_done_callback(self._detached.discard)
+
+    async def outlive_client(self, item: WorkItem) -> None:
+        """Have work go on when its client waits no longer; then every process can find it."""
+        item.detached = True
+        if item.noted_at is None:
+            await asyncio.to_thread(self._write, [self.note(item)])
+
+    def keep_ended_task(self, item: WorkItem, ended: Mapping[str, Any]) -> None:
+        """Keep how a task of an MCP client has ended, in the protocol's own form, masked."""
+        kept = mask_json(dict(ended), self.foundation.redaction)
+        content = {"executionId": item.id, "caller": item.caller.actor, "outcome": kept}
+        self._write([Draft(names.RESULT_KEPT, content, names.RESULTS, names.task_key(item.id))])
 
     def keep_outcome(self, item: WorkItem, branch: str, outcome: WorkOutcome) -> None:
         """Keep what came of detached work that has no record of its own, masked like one."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from stratagem.engine.lineage import View
+from stratagem.engine.lineage import DEFAULT_BRANCH, View
 from stratagem.errors import ExecutionNotFound
 from stratagem.gateway import inputs, names
 from stratagem.gateway.calls import history
@@ -62,6 +62,16 @@ class WorkService:
         if found:
             return {"work": found}
         return {"work": [], "outcome": await asyncio.to_thread(self._outcome, which, given.branch)}
+
+    def ended_task(self, task_id: str) -> dict[str, Any] | None:
+        """Return how a task of an MCP client has ended; None if it has not, or is another's."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+            kept = _read(reader, view, names.RESULTS, names.task_key(task_id))
+        if kept is None or not self._caller.sees_contents_of(kept["caller"]):
+            return None
+        ended: dict[str, Any] = kept["outcome"]
+        return ended
 
     async def cancel(self, given: inputs.WorkCancelInput) -> CancelledWork:
         """Stop work by its id, or by the caller's own request id."""

@@ -2,7 +2,7 @@
 
 A client of the handshake era is sent a request of its own. One of 2026 is answered with the
 questions, and sends its call again with the answers: meanwhile the call waits here, under an id
-that only this client knows.
+that only this client knows. Of a call that takes long it may be given a handle (`tasks.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
@@ -18,12 +18,14 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from stratagem import limits
 from stratagem.gateway.definitions.questions import QuestionRefused, answer_questions_with
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.callers import SESSION_HEADER
+from stratagem.surfaces.mcp.suspended_call import INPUT_REQUESTS, SuspendedCall
+from stratagem.surfaces.mcp.tasks import ClientTasks
 from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["ClientQuestions"]
@@ -33,18 +35,16 @@ Context = ServerRequestContext[Any, Any]
 
 # The one client of a process.
 _PROCESS: Final = "process"
-_INPUT_REQUESTS: Final[TypeAdapter[dict[str, types.InputRequest]]] = TypeAdapter(
-    dict[str, types.InputRequest]
-)
 
 
 class ClientQuestions:
     """Runs work during which its client can be asked."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, tasks: ClientTasks) -> None:
         # The next request of a client without a session may meet another process.
         self._keeps_calls = not settings.several_processes
-        self._suspended: dict[str, _SuspendedCall] = {}
+        self._tasks = tasks
+        self._suspended: dict[str, SuspendedCall] = {}
 
     async def run(
         self,
@@ -64,12 +64,25 @@ class ClientQuestions:
                 return await work()
         if params.request_state is not None:
             return cast("T", await self._resume(params, caller))
-        if not capabilities or not self._keeps_calls:
+        asked = capabilities if self._keeps_calls else {}
+        may_be_task = isinstance(params, types.CallToolRequestParams) and self._tasks.is_wanted(
+            context
+        )
+        if not asked and not may_be_task:
             return await work()
-        call = _SuspendedCall(capabilities, _owner(caller))
-        with answer_questions_with(call):
-            call.task = asyncio.create_task(work())
+        call = SuspendedCall(asked, _owner(caller), may_be_task=may_be_task)
+        self._begin(call, work)
         return cast("T", await self._wait(call))
+
+    def _begin(self, call: SuspendedCall, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        from stratagem.gateway.calls.work import report_start_to
+
+        with ExitStack() as stack:
+            if call.capabilities:
+                stack.enter_context(answer_questions_with(call))
+            if call.may_be_task:
+                stack.enter_context(report_start_to(call.begin))
+            call.task = asyncio.create_task(work())
 
     async def _resume(self, params: types.InputResponseRequestParams, caller: Caller) -> Any:
         call = self._suspended.get(params.request_state or "")
@@ -80,12 +93,20 @@ class ClientQuestions:
         call.answer(params.input_responses or {})
         return await self._wait(call)
 
-    async def _wait(self, call: _SuspendedCall) -> Any:
-        """Wait until a call has ended, or asks something."""
+    async def _wait(self, call: SuspendedCall) -> Any:
+        """Wait until a call has ended or asks something, or for the moment that makes it a task."""
         assert call.task is not None
         asks = asyncio.create_task(call.asks.wait())
+        seconds = limits.TASK_AFTER_SECONDS if call.may_be_task else None
         try:
-            await asyncio.wait({call.task, asks}, return_when=asyncio.FIRST_COMPLETED)
+            while True:
+                done, _ = await asyncio.wait(
+                    {call.task, asks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+                if done:
+                    break
+                if (task := await self._tasks.create(call)) is not None:
+                    return task
         except asyncio.CancelledError:
             call.task.cancel()
             raise
@@ -131,7 +152,7 @@ class _SessionAsker:
     async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         session, request_id = self._context.session, self._context.request_id
         try:
-            question = _INPUT_REQUESTS.validate_python({"it": {"method": method, "params": params}})
+            question = INPUT_REQUESTS.validate_python({"it": {"method": method, "params": params}})
             answer = await session.send_request(
                 question["it"],
                 types.ElicitResult
@@ -147,67 +168,6 @@ class _SessionAsker:
             words = "The question, or its answer, is not as the protocol has it."
             raise QuestionRefused(types.INVALID_PARAMS, words) from None
         return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-@dataclass(slots=True)
-class _SuspendedCall:
-    """A call of a client of 2026 that may ask it something; see `Asker`."""
-
-    capabilities: Mapping[str, Any]
-    owner: tuple[str | None, str]
-    client: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    asks: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[Any] | None = None
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    _questions: dict[str, tuple[dict[str, Any], asyncio.Future[dict[str, Any]]]] = field(
-        default_factory=dict
-    )
-    _count: int = 0
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Wait for the client to send its call again with the answer."""
-        if asyncio.get_running_loop() is self._loop:
-            return await self._ask(method, params)
-        there = asyncio.run_coroutine_threadsafe(self._ask(method, params), self._loop)
-        return await asyncio.wrap_future(there)
-
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        self._count += 1
-        answered: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._questions[f"question-{self._count}"] = (
-            {"method": method, "params": dict(params)},
-            answered,
-        )
-        self.asks.set()
-        return await answered
-
-    def take(self) -> dict[str, types.InputRequest]:
-        """Return the questions, as the client is asked them."""
-        self.asks.clear()
-        asked: dict[str, types.InputRequest] = {}
-        for key, (question, answered) in [*self._questions.items()]:
-            try:
-                asked |= _INPUT_REQUESTS.validate_python({key: question})
-            except ValidationError:
-                del self._questions[key]
-                words = "The question is not as the protocol has it."
-                answered.set_exception(QuestionRefused(types.INVALID_PARAMS, words))
-        return asked
-
-    def answer(self, responses: Mapping[str, Any]) -> None:
-        """Hand on what the client answered; a question without an answer was refused."""
-        questions, self._questions = self._questions, {}
-        for key, (_question, answered) in questions.items():
-            response = responses.get(key)
-            if answered.done():
-                continue
-            if response is None:
-                words = "The client did not answer."
-                answered.set_exception(QuestionRefused(types.INVALID_REQUEST, words))
-            else:
-                answered.set_result(
-                    response.model_dump(by_alias=True, mode="json", exclude_none=True)
-                )
 
 
 def _capabilities(context: Context) -> dict[str, Any]:

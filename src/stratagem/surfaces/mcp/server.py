@@ -24,6 +24,7 @@ from stratagem.surfaces.mcp.client_questions import ClientQuestions
 from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
 from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives
 from stratagem.surfaces.mcp.progress import forward_progress
+from stratagem.surfaces.mcp.tasks import ClientTasks
 from stratagem.surfaces.mcp.tools import Tools, error_result
 from stratagem.surfaces.mcp.virtual_servers import narrow, serve_tool_set, tool_set_of
 from stratagem.surfaces.serving.database import Database
@@ -86,6 +87,8 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, notices.begin
         )
+    if handlers.may_wait:
+        handlers.tasks.serve(server)
     server.middleware.append(_answer_arguments_that_are_no_object)
     server.middleware.append(serve_tool_set)
     return server
@@ -116,10 +119,16 @@ class _Handlers:
         self._tools = Tools(settings, database)
         self._registered = ExposedRegistry(settings, database)
         self.forwarded = ForwardedPrimitives(settings, database)
-        self._questions = ClientQuestions(settings)
+        self.tasks = ClientTasks(database, callers)
+        self._questions = ClientQuestions(settings, self.tasks)
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
         self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether there are tools that mostly wait."""
+        return self._may_wait or bool(self._settings.expose)
 
     @property
     def _shows_entries(self) -> bool:
