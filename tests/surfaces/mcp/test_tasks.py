@@ -57,7 +57,8 @@ class Gateway:
         answer = httpx2.post(
             f"{self.url}/mcp", json=body, headers=headers, timeout=30, trust_env=False
         )
-        return read_message(answer)
+        message: dict[str, Any] = read_message(answer)
+        return message
 
     def begin(self, token: str = "", tool: str = "slow") -> str:
         """Call the slow tool by its own name; return the id of its task."""
@@ -74,9 +75,8 @@ class Gateway:
             found = self.get(task, token)
             return found if found["status"] not in {"working", "input_required"} else None
 
-        found = eventually(ended)
-        assert found is not None
-        return found
+        state: dict[str, Any] = eventually(ended)
+        return state
 
 
 @pytest.fixture

@@ -165,7 +165,7 @@ class ClientTasks:
         item, task = running.item, running.call.task
         assert task is not None
         await asyncio.wait({task})
-        ended = running.describe(*_ending(running))
+        ended = running.describe(*_final_status(running))
         if ended["status"] == "completed":
             ended["result"] = _dump(task.result())
         elif ended["status"] == "failed":
@@ -208,7 +208,7 @@ class ClientTasks:
         return gateway
 
 
-def _ending(running: _RunningTask) -> tuple[str, str | None]:
+def _final_status(running: _RunningTask) -> tuple[str, str | None]:
     """Return how a task has ended, and what there is to say of it."""
     task = running.call.task
     assert task is not None
