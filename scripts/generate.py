@@ -55,10 +55,12 @@ from stratagem.parameters import (
     TransactionId,
     wire_name,
 )
+from stratagem.surfaces.cli.app import COMMANDS, root_command
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src/stratagem/schemas"
 SDK = ROOT / "src/stratagem/sdk/generated"
+COMMAND_LINE = ROOT / "src/stratagem/surfaces/cli"
 
 _SERVICES: Mapping[str, type] = {
     "memory": Memory,
@@ -771,14 +773,37 @@ def _formatted(text: str) -> bytes:
     ).stdout
 
 
+def summary_file() -> dict[Path, bytes]:
+    """Return what the first page of the command line's help says of each command."""
+    root = root_command()
+    lines = [
+        '"""What the first page of help says of each command. Generated: `make generate`."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        '__all__ = ["SUMMARIES"]',
+        "",
+        "# Each command with the section it stands in.",
+        "SUMMARIES: Final[dict[str, tuple[str, str]]] = {",
+    ]
+    for name in COMMANDS:
+        command = root.get_command(None, name)
+        if not command.hidden:
+            words = " ".join((command.help or "").partition("\n\n")[0].split())
+            lines.append(f"    {name!r}: ({command.rich_help_panel or 'More'!r}, {words!r}),")
+    source = "\n".join([*lines, "}"]) + "\n"
+    return {COMMAND_LINE / "command_summaries.py": _formatted(source)}
+
+
 def generated() -> dict[Path, bytes]:
     """Return every generated file with its contents."""
-    return schema_files() | sdk_files()
+    return schema_files() | sdk_files() | summary_file()
 
 
 if __name__ == "__main__":
-    for path, contents in schema_files().items():
-        path.write_bytes(contents)
     SDK.mkdir(exist_ok=True)
-    for path, contents in sdk_files().items():
-        path.write_bytes(contents)
+    for write in (schema_files, sdk_files, summary_file):
+        for path, contents in write().items():
+            path.write_bytes(contents)

@@ -94,6 +94,28 @@ class Root(TyperGroup):
                 error.message = f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?"
             raise
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the first page of help, for which no command has to be imported."""
+        from stratagem.surfaces.cli.command_summaries import SUMMARIES
+
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, (panel, words) in SUMMARIES.items():
+            sections.setdefault(panel, []).append((name, words))
+        width = max(len(name) for name in SUMMARIES)
+        for panel, rows in sections.items():
+            # Alike in all sections, so that the page has one column of words.
+            _write_section(formatter, panel, [(name.ljust(width), words) for name, words in rows])
+        options: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if record := each.get_help_record(ctx):
+                panel = getattr(each, "rich_help_panel", None) or "Options"
+                options.setdefault(panel, []).append(record)
+        for panel, rows in options.items():
+            _write_section(formatter, panel, rows)
+        self.format_epilog(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command to the last byte of its answer."""
         try:
@@ -142,6 +164,11 @@ class Root(TyperGroup):
         except typer.TyperException as error:
             code = output.usage(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _write_section(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:
+    with formatter.section(typer.style(title, bold=True)):
+        formatter.write_dl(rows)
 
 
 def _file_settings(given: Sequence[str]) -> FileSettings:
@@ -211,7 +238,7 @@ def _root(ctx: typer.Context, **given: Any) -> None:
     if source is not None and source.name in {"ENVIRONMENT", "DEFAULT_MAP"}:
         ctx.obj = replace(ctx.obj, namespace_asked=False)
     if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help(), nl=False)
+        typer.echo(ctx.get_help())
 
 
 _root.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ app = typer.Typer()
 @app.command("operations", rich_help_panel="Any operation")
 @command
 def _operations(session: Session) -> None:
-    """List every operation. Each is a command too, as ranked-solutions and create-concept."""
+    """List every operation. Each is a command too, for example ranked-solutions."""
     from stratagem.operations import TABLE
 
     if session.output.json:

@@ -1,0 +1,99 @@
+"""What the first page of help says of each command. Generated: `make generate`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["SUMMARIES"]
+
+# Each command with the section it stands in.
+SUMMARIES: Final[dict[str, tuple[str, str]]] = {
+    "store": ("Memory", "Remember a value under a key. What was there stays in its history."),
+    "recall": ("Memory", "Show what is stored under a key, now or at a past moment."),
+    "list": ("Memory", "List what is stored, newest first or by key."),
+    "search": ("Memory", "Find entries and logged events by words and by meaning, best first."),
+    "forget": ("Memory", "Remove what is stored under a key. Past moments still show it."),
+    "log": ("Memory", "Append an event: something that happened and will not change."),
+    "events": ("Memory", "Show logged events in the order in which they were logged."),
+    "history": (
+        "Memory",
+        "Show the versions of an entry, newest first; without a key, the time range.",
+    ),
+    "status": ("Memory", "Show the current branch and namespace, and how much is stored."),
+    "namespaces": ("Memory", "List the namespaces, with how much each holds."),
+    "tags": ("Memory", "List the tags in use, the most frequent first."),
+    "delete-namespace": (
+        "Memory",
+        "Forget every entry of a namespace at once. It can be restored.",
+    ),
+    "restore-namespace": ("Memory", "Bring back what a namespace held at a moment."),
+    "branch": (
+        "Memory",
+        "Work in isolation: fork, try something, compare, merge it back or delete it.",
+    ),
+    "operations": (
+        "Any operation",
+        "List every operation. Each is a command too, for example ranked-solutions.",
+    ),
+    "call": ("Any operation", "Run any operation by name, on JSON; the answer is JSON."),
+    "debug": ("Debugging", "Look after debug memory, share it, and see how well it does."),
+    "env": ("Debugging", "Show this machine's environment, as debugging takes it."),
+    "knowledge": ("Knowledge", "Concepts and relationships: import, export, draw."),
+    "tools": ("Gateway", "Register tools, and call them."),
+    "corrections": ("Gateway", "Corrections of calls: state, policy, figures, lessons."),
+    "export": (
+        "Looking after a database",
+        "Write a branch into one portable file: its entries and its logged events.",
+    ),
+    "import": (
+        "Looking after a database",
+        "Read an exported branch, the file of the MCP memory server, or a folder of Markdown.",
+    ),
+    "mcp": (
+        "For agents",
+        "Serve one agent on stdin and stdout. This is what an agent's settings start.",
+    ),
+    "serve": (
+        "For agents",
+        "Serve any number of agents on http://HOST:PORT/mcp, and REST under /api.",
+    ),
+    "token": ("For agents", "Tokens: who may use a server, and for what."),
+    "init": (
+        "For agents",
+        "Add Stratagem to the settings of Claude Code, Cursor, VS Code or Codex.",
+    ),
+    "doctor": (
+        "Looking after a database",
+        "Check the file, the log's chain, the read models and the index; try the sandbox.",
+    ),
+    "rebuild": (
+        "Looking after a database",
+        "Make every read model and the index anew from the log.",
+    ),
+    "embed": (
+        "Looking after a database",
+        "Embed the texts that wait for it, so that they are found by meaning too.",
+    ),
+    "purge": (
+        "Looking after a database",
+        "Erase an entry or a logged event for good. This cannot be undone.",
+    ),
+    "backup": (
+        "Looking after a database",
+        "Write the whole database, every workspace with its history, into one file; examine it.",
+    ),
+    "restore": (
+        "Looking after a database",
+        "Put a backup into a database that is empty: the one of --db, or your own.",
+    ),
+    "config": (
+        "Looking after a database",
+        "Show which settings are in force, and where each comes from.",
+    ),
+    "copy": (
+        "Looking after a database",
+        "Copy a database, all workspaces and their history, into another that is empty.",
+    ),
+    "outbox": ("Read models elsewhere", "What read models elsewhere still have to be told."),
+    "projections": ("Read models elsewhere", "Read models elsewhere: Neo4j and Chroma."),
+}
