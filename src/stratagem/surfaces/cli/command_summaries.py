@@ -41,6 +41,7 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
     "knowledge": ("Knowledge", "Concepts and relationships: import, export, draw."),
     "tools": ("Gateway", "Register tools, and call them."),
     "corrections": ("Gateway", "Corrections of calls: state, policy, figures, lessons."),
+    "secrets": ("Gateway", "Keep secrets of tools encrypted, and see who may send them."),
     "export": (
         "Looking after a database",
         "Write a branch into one portable file: its entries and its logged events.",
@@ -58,10 +59,7 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
         "Serve any number of agents on http://HOST:PORT/mcp, and REST under /api.",
     ),
     "token": ("For agents", "Tokens: who may use a server, and for what."),
-    "init": (
-        "For agents",
-        "Add Stratagem to the settings of Claude Code, Cursor, VS Code or Codex.",
-    ),
+    "init": ("For agents", "Set up the clients of your agents: MCP server, hooks and guidance."),
     "doctor": (
         "Looking after a database",
         "Check the file, the log's chain, the read models and the index; try the sandbox.",
