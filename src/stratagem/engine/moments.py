@@ -73,6 +73,18 @@ def iso(at: int) -> str:
     return f"{_iso_second(second)}.{micros:06}Z"
 
 
+def from_iso(text: str) -> int:
+    """Return the instant that `iso` has written.
+
+    Raises:
+        ValueError: It is no instant with its time zone.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("there is no time zone")
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
 # Every answer carries times, and the entries of one answer were often written together.
 @lru_cache(maxsize=4096)
 def _iso_second(second: int) -> str:

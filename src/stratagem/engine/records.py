@@ -120,6 +120,11 @@ class RecordKind:
 
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
+
+    For whoever reads of a change: `about` is the field with the key of the record that one is
+    called by, and the space of that; `times` are fields in microseconds, which are shown, and taken
+    in a decision, as ISO 8601. `notice` says in sentences what a merge brings about that neither
+    side wrote; it is called with a reader, the view of the target and what is to be written.
     """
 
     name: str
@@ -140,6 +145,9 @@ class RecordKind:
     toolset: str | None = None
     portable: bool = False
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
+    about: tuple[str, Space] | None = None
+    times: frozenset[str] = field(default_factory=frozenset)
+    notice: Callable[[Any, Any, Sequence[Draft]], list[str]] | None = None
 
 
 class Kinds:

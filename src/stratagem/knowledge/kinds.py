@@ -13,6 +13,7 @@ from typing import Any, Final
 from stratagem.engine.records import EventKind, Link, Projection, RecordKind, Text
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge import spaces as names
+from stratagem.knowledge.merge_cycles import describe_merged_cycles
 
 __all__ = ["KINDS"]
 
@@ -96,6 +97,7 @@ KINDS: Final = (
         validate=_check_concept,
         grouped=True,
         erasable=("name", "explanation", "source"),
+        times=frozenset({"created_at", "valid_from", "valid_to"}),
     ),
     RecordKind(
         names.RELATIONSHIP,
@@ -109,6 +111,8 @@ KINDS: Final = (
         # Relationships are joined as sets: that both sides made one is no conflict.
         yielding=frozenset({"strength", "notes", "valid_from", "valid_to"}),
         erasable=("notes",),
+        times=frozenset({"valid_from", "valid_to"}),
+        notice=describe_merged_cycles,
     ),
     RecordKind(
         names.CERTAINTY,
@@ -124,6 +128,7 @@ KINDS: Final = (
         validate=checks.evidence,
         yielding=frozenset({"note"}),
         erasable=("source", "note"),
+        about=("concept_id", names.CONCEPTS),
     ),
     RecordKind(
         names.RELATIONSHIP_TYPE,
@@ -142,5 +147,6 @@ KINDS: Final = (
         writes=names.CONCEPT_LEARNT,
         deletes=names.CONCEPT_UNLEARNT,
         validate=_check_known_concept,
+        about=("concept_id", names.CONCEPTS),
     ),
 )

@@ -10,8 +10,7 @@ from stratagem import limits
 from stratagem.answers import plain
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
-from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch
-from stratagem.engine.merge import ABSENT
+from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch, View
 from stratagem.errors import (
     BranchExists,
     BranchNotFound,
@@ -22,7 +21,7 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
-from stratagem.memory.changes import Changes, value_of
+from stratagem.memory.changes import Changes
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
@@ -268,32 +267,37 @@ class BranchOperations(BoundSystem):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             into, other, found = plan(transaction)
-            report = self._merge_report(transaction, into, other, found)
+            changes = _changes_between(transaction, into, other)
+            report = self._merge_report(transaction, changes, into, found)
             self._check_owners(transaction, other, found)
             self._check_guarded(transaction, other, into, found)
-            version = branch_merge.carry_out(transaction, into, other, found)
+            try:
+                version = branch_merge.carry_out(transaction, into, other, found)
+            except MergeConflict as error:
+                for told, each in zip(error.details["conflicts"], found.conflicts, strict=False):
+                    # A side that has null is told from one that has nothing.
+                    shown = plain(_conflict(changes, each))
+                    told.update({name: shown.get(name) for name in told} | shown)
+                raise
             return {**report, "version": version}
 
         if preview:
             with self._store.snapshot() as reader:
                 into, other, found = plan(reader)
-                report = self._merge_report(reader, into, other, found)
-            return _result(name, target, report, found, preview=True)
+                changes = _changes_between(reader, into, other)
+                report = self._merge_report(reader, changes, into, found)
+                conflicts = [_conflict(changes, each) for each in found.conflicts]
+            return _result(name, target, report, conflicts, preview=True)
         arguments = {
             "source": name,
             "target": target,
             "strategy": strategy,
             "decisions": chosen,
         }
-        try:
-            answer = self._foundation.write(
-                self._caller, work, request_id=request_id, operation="merge", arguments=arguments
-            )
-        except MergeConflict as error:
-            for conflict in error.details["conflicts"]:
-                _say_in_callers_words(conflict)
-            raise
-        return _result(name, target, answer, None, preview=False)
+        answer = self._foundation.write(
+            self._caller, work, request_id=request_id, operation="merge", arguments=arguments
+        )
+        return _result(name, target, answer, [], preview=False)
 
     def _check_owners(self, reader: Reader, other: Branch, found: branch_merge.MergePlan) -> None:
         """Refuse that a merge gives one caller's record the contents of another's.
@@ -334,11 +338,10 @@ class BranchOperations(BoundSystem):
                     )
 
     def _merge_report(
-        self, reader: Reader, into: Branch, other: Branch, found: branch_merge.MergePlan
+        self, reader: Reader, described: Changes, into: Branch, found: branch_merge.MergePlan
     ) -> dict[str, Any]:
         """Return what a merge changes for whoever looks now: what has expired is not there."""
-        lineages = (reader.branches.lineage(each) for each in (into, other))
-        described, now = Changes(reader, *lineages), self._store.now()
+        now = self._store.now()
         seen = [
             each.visible_at(reader.kinds.record(each.space.kind), now) for each in found.changes
         ]
@@ -350,7 +353,21 @@ class BranchOperations(BoundSystem):
             "resolved": found.resolved,
             "results": results,
             "version": None,
+            "notices": self._notices(reader, View(into, reader.branches.lineage(into), now), found),
         }
+
+    def _notices(
+        self, reader: Reader, view: View, found: branch_merge.MergePlan
+    ) -> list[str] | None:
+        """Return what a merge brings about in the systems that the caller may read."""
+        namespaces = {draft.space.kind: draft.space for draft in found.drafts if draft.space}
+        told = [
+            sentence
+            for name, space in namespaces.items()
+            if (notice := reader.kinds.record(name).notice) is not None and self._may_see(space)
+            for sentence in notice(reader, view, found.drafts)
+        ]
+        return told or None
 
     def _is_current(self, branch: Branch) -> bool:
         current = self._caller.shown_branch
@@ -435,7 +452,7 @@ def _result(
     source: str,
     target: str,
     answer: Mapping[str, Any],
-    found: branch_merge.MergePlan | None,
+    conflicts: list[Conflict],
     *,
     preview: bool,
 ) -> MergeResult:
@@ -447,33 +464,27 @@ def _result(
         resolved=answer["resolved"],
         preview=preview,
         results=[Change(**change) for change in answer["results"]],
-        conflicts=[_conflict(conflict) for conflict in found.conflicts] if found else [],
+        conflicts=conflicts,
         version=answer["version"],
+        notices=answer.get("notices"),
     )
 
 
-def _conflict(conflict: branch_merge.RecordConflict) -> Conflict:
-    at_record = not conflict.path
-    sides = {
-        name: value_of(side) if at_record else (None if side is ABSENT else side)
-        for name, side in (
-            ("base", conflict.base),
-            ("ours", conflict.ours),
-            ("theirs", conflict.theirs),
-        )
-    }
+def _changes_between(reader: Reader, *branches: Branch) -> Changes:
+    return Changes(reader, *(reader.branches.lineage(each) for each in branches))
+
+
+def _conflict(changes: Changes, conflict: branch_merge.RecordConflict) -> Conflict:
+    """Return a conflict in the caller's words: of a place its path, of a record its title."""
+    space, path = conflict.space, conflict.path
     return Conflict(
         id=conflict.id,
         key=conflict.key,
-        namespace=conflict.space.namespace,
-        path=branch_merge.place_of(conflict.path),
-        **sides,
+        namespace=space.namespace,
+        path=branch_merge.place_of(path),
+        base=changes.shown_place(space, path, conflict.base),
+        ours=changes.shown_place(space, path, conflict.ours),
+        theirs=changes.shown_place(space, path, conflict.theirs),
+        kind=None if space.kind == ENTRY else space.kind,
+        title=changes.title_of(space, conflict.key),
     )
-
-
-def _say_in_callers_words(conflict: dict[str, Any]) -> None:
-    """Show of an entry that is at stake as a whole its value, and of a place its path."""
-    if not conflict["path"]:
-        sides = ("base", "ours", "theirs")
-        conflict.update({side: value_of(conflict[side]) for side in sides if side in conflict})
-    conflict["path"] = branch_merge.place_of(tuple(conflict["path"]))

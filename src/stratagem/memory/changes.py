@@ -12,8 +12,10 @@ from typing import Any
 import orjson
 
 from stratagem.engine import moments
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage
 from stratagem.engine.merge import ABSENT
+from stratagem.engine.paths import Steps
 from stratagem.engine.records import Projection
 from stratagem.engine.values import same
 from stratagem.memory.kinds import ENTRY
@@ -43,23 +45,58 @@ class Changes:
             key=change.key,
             namespace=change.space.namespace,
             change="changed" if both else "added" if before is ABSENT else "removed",
-            before=value_of(before),
-            after=value_of(after),
+            before=self.shown(change.space, before),
+            after=self.shown(change.space, after),
             side=change.side if sided else None,
             differs=differs,
         )
         if change.space.kind != ENTRY:
             described.kind = change.space.kind
-            described.title = self._title(change)
+            content = before if after is ABSENT else after
+            described.title = self._title(change.space, content, change.key)
         else:
             _add_particulars(described, before, after)
         return described
 
-    def _title(self, change: RecordDifference) -> str | None:
-        content = change.before if change.after is ABSENT else change.after
-        projection = self._project(change.space.kind, content, change.key)
+    def shown(self, space: Space, side: Any) -> Any:
+        """Return a side of a change: the value of an entry, or a record with readable times."""
+        value = value_of(side)
+        times = self._reader.kinds.record(space.kind).times
+        if not times or not isinstance(value, dict):
+            return value
+        return {
+            name: moments.iso(each) if name in times and isinstance(each, int) else each
+            for name, each in value.items()
+        }
+
+    def shown_place(self, space: Space, path: Steps, side: Any) -> Any:
+        """Return what one side has at a place of a record that is in conflict; None for nothing."""
+        if not path:
+            return self.shown(space, side)
+        if side is ABSENT:
+            return None
+        is_time = path[0] in self._reader.kinds.record(space.kind).times
+        return moments.iso(side) if is_time and isinstance(side, int) else side
+
+    def title_of(self, space: Space, key: str) -> str | None:
+        """Return what a record is called by; an entry is called by its key."""
+        if space.kind == ENTRY:
+            return None
+        number = self._reader.records.subjects(space, [key])
+        for lineage in self._lineages:
+            for record in self._reader.records.current_many(lineage, [*number.values()]).values():
+                content = orjson.loads(record.version.payload or b"{}")
+                return self._title(space, content, key)
+        return None
+
+    def _title(self, space: Space, content: Mapping[str, Any], key: str) -> str | None:
+        projection = self._project(space.kind, content, key)
         if projection.text is not None:
             return projection.text.title or None
+        if about := self._reader.kinds.record(space.kind).about:
+            field, other = about
+            subjects = self._reader.records.subjects(other, [content[field]])
+            return self._titles_of(other.kind, subjects).get(content[field])
         if not projection.links:
             return None
         link = projection.links[0]

@@ -515,6 +515,7 @@ class Conflict(DisplayableResult):
     """A place that both branches changed. `id` is what a decision is given for.
 
     A decision for the key, or for the id without its place, is one for all places of the record.
+    A record that is no entry has a `kind`, and a `title` to be called by.
     """
 
     id: str
@@ -524,11 +525,16 @@ class Conflict(DisplayableResult):
     base: Any = None
     ours: Any = None
     theirs: Any = None
+    kind: str | None = None
+    title: str | None = None
 
 
 @dataclass(slots=True, repr=False)
 class MergeResult(DisplayableResult):
-    """What a merge did, or would do."""
+    """What a merge did, or would do.
+
+    `notices` say what it brings about that neither branch has by itself, and what to do about it.
+    """
 
     source: str
     target: str
@@ -539,3 +545,4 @@ class MergeResult(DisplayableResult):
     results: list[Change]
     conflicts: list[Conflict]
     version: int | None = None
+    notices: list[str] | None = None

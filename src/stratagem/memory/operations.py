@@ -192,14 +192,22 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         return with_note([_say_diff(answer), *map(_say_change, answer["results"]), AS_DATA], answer)
     if action == "merge":
         verb = "Would merge" if answer["preview"] else "Merged"
-        line = f"{verb} {plural(answer['merged'], 'entry')} and {plural(answer['events'], 'event')}"
+        counts = f"{plural(answer['merged'], 'change')} and {plural(answer['events'], 'event')}"
+        line = f"{verb} {counts}"
         conflicts = [
-            f"conflict {each['id']} at {each['path']}: "
+            f"conflict {_say_place(each)}: "
             f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
             for each in answer["conflicts"]
         ]
-        return with_note([line, *map(_say_change, answer["results"]), *conflicts], answer)
+        notices = answer.get("notices") or []
+        data = [*map(_say_change, answer["results"]), *conflicts]
+        return with_note([line, *notices, *data, *([AS_DATA] if data else [])], answer)
     return _BRANCH_WORDS[action](answer)
+
+
+def _say_place(conflict: Mapping[str, Any]) -> str:
+    named = f" ({conflict['title']})" if "title" in conflict else ""
+    return f"{conflict['id']}{named} at {conflict['path']}"
 
 
 def _say_branch(branch: Mapping[str, Any]) -> str:
@@ -254,7 +262,9 @@ def _say_change(change: Mapping[str, Any]) -> str:
     sides = {"added": ("after",), "removed": ("before",)}.get(change["change"], ("before", "after"))
     values = [_say_side(change, side) for side in sides]
     told = [" → ".join(values)]
-    if change["change"] == "changed" and "value" not in change["differs"] and "kind" not in change:
+    if change["change"] == "changed" and "kind" in change:
+        told = [_say_field(change, name) for name in change["differs"]]
+    elif change["change"] == "changed" and "value" not in change["differs"]:
         told = [f"{values[0]} (same value)"]
     if change["change"] != "changed":
         expiry = change.get("expires_after", change.get("expires_before"))
@@ -267,6 +277,11 @@ def _say_change(change: Mapping[str, Any]) -> str:
         told.append(f"tags {' → '.join(tags)}")
     side = f"{change['side']} " if "side" in change else ""
     return f"{side}{change['change']} {_say_name(change)}: {'; '.join(told)}"
+
+
+def _say_field(change: Mapping[str, Any], name: str) -> str:
+    """Say what a field of a record that is no entry was, and is."""
+    return f"{name} {_say_side(change['before'], name)} → {_say_side(change['after'], name)}"
 
 
 def _say_name(change: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast
@@ -32,7 +33,7 @@ from typing import Any, Literal, NamedTuple, cast
 import orjson
 
 from stratagem.engine import merge as three_way_merge
-from stratagem.engine import paths
+from stratagem.engine import moments, paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, is_transaction
@@ -453,6 +454,8 @@ class _Merger:
         that it was, or the same conflict would come back with the next merge.
         """
         kind = self.kind(name.space)
+        if value is not ABSENT:
+            value = _read_times(kind, value)
         content: Any = {} if value is ABSENT else value
         event = kind.deletes if value is ABSENT else kind.writes
         assert event is not None, f"{name.space.kind} records cannot be merged"
@@ -787,6 +790,17 @@ class _Descent:
             if older:
                 return older[-1]
         return None
+
+
+def _read_times(kind: RecordKind, content: Any) -> Any:
+    """Return a record with its times as they are stored; a decision may write them in ISO 8601."""
+    read = {}
+    for name in kind.times:
+        # What is no moment stays, and is refused with the rest of the record.
+        with suppress(ValueError):
+            if isinstance(content.get(name), str):
+                read[name] = moments.from_iso(content[name])
+    return {**content, **read} if read else content
 
 
 def _choice(decision: Decision, conflict: FieldConflict) -> Choice:

@@ -284,3 +284,73 @@ def test_an_unknown_branch_or_a_future_moment_is_refused(call: Knowing, operatio
     future = call.refusal(operation, as_of="2999-01-01T00:00:00Z")
 
     assert (unknown["error"], future["error"]) == ("branch_not_found", "validation_error")
+
+
+@proves("knowledge:merged-cycle")
+def test_a_merge_says_which_cycle_it_makes_and_which_call_breaks_it(call: Knowing) -> None:
+    a, b, c, d = call.concepts("Lists", "Sorting", "Heaps", "Trees")
+    call.relate(a, b, "prerequisite")
+    call.relate(d, a, "prerequisite")
+    call.fork("trial")
+    call.relate(c, a, "prerequisite", branch="trial")
+    call.relate(b, c, "prerequisite")
+    new = call("create_concept", name="Graphs", explanation="e", branch="trial")["concept_id"]
+    call.relate(c, new, "prerequisite", branch="trial")
+
+    preview = call.merge("trial", preview=True)["notices"]
+    notices = call.merge("trial")["notices"]
+
+    assert preview == notices
+    assert len(notices) == 1
+    assert "Lists → Sorting → Heaps → Lists" in notices[0]
+    assert f"source_id={c!r}, target_id={a!r}" in notices[0]
+    assert call("get_prerequisites", concept_id=a)["cycle"]
+    call("delete_relationship", source_id=c, target_id=a, relationship_type="prerequisite")
+    assert "cycle" not in call("get_prerequisites", concept_id=a)
+
+
+@proves("knowledge:merged-cycle")
+def test_a_merge_that_makes_no_cycle_has_nothing_to_tell(call: Knowing) -> None:
+    a, b, c = call.concepts("A", "B", "C")
+    call.relate(a, b, "prerequisite")
+    call.fork("trial")
+    call.relate(b, c, "prerequisite", branch="trial")
+    # Deleted on the source: what only leads through it makes no circle.
+    call("delete_concept", concept_id=c, branch="trial")
+    call.relate(c, a, "prerequisite")
+
+    assert "notices" not in call.merge("trial")
+
+
+@proves("knowledge:merge")
+def test_a_diff_and_a_conflict_call_concepts_by_their_names(call: Knowing) -> None:
+    concept = call.concept("Ann leads Acme", valid_from="2015")
+    call.fork("trial")
+    call("update_concept", concept_id=concept, valid_from="2016", branch="trial")
+    call("update_concept", concept_id=concept, valid_from="2017")
+    call("confirm_concept", concept_id=concept, source="the register", branch="trial")
+    call("mark_known", concepts=[concept], learner="Mia", branch="trial")
+
+    changes = call("strata_branch", action="diff", compare="trial")["results"]
+    conflict = call.merge("trial", preview=True)["conflicts"][0]
+    refused = call.refusal("strata_branch", action="merge", source="trial")["details"]["conflicts"]
+    decided = call.merge(
+        "trial", decisions={conflict["id"]: {"value": {"valid_from": "2018-01-01T00:00:00Z"}}}
+    )
+
+    assert {(each["kind"], each["title"]) for each in changes} == {
+        ("concept", "Ann leads Acme"),
+        ("concept_evidence", "Ann leads Acme"),
+        ("known_concept", "Ann leads Acme"),
+    }
+    assert conflict in refused
+    assert (conflict["title"], conflict["path"]) == ("Ann leads Acme", "$.valid_from")
+    assert conflict["ours"].startswith("2017-01-01T")
+    assert decided["resolved"] == 1
+    assert call.get(concept)["valid_from"].startswith("2018-01-01T")
+    call.fork("other")
+    call("update_concept", concept_id=concept, valid_from="2016", branch="other")
+    call("update_concept", concept_id=concept, valid_from="2017")
+    wrong = {conflict["id"]: {"value": {"valid_from": "soon"}}}
+    said = call.refusal("strata_branch", action="merge", source="other", decisions=wrong)
+    assert said["details"]["field"] == "valid_from"

@@ -6,6 +6,7 @@ only the places that differ are shown, of a text of several lines only the lines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
@@ -37,6 +38,8 @@ _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("
 _LINES_SHOWN: Final = 40
 # A list is compared item by item while the items are as many as before, and can be taken in.
 _ITEMS_COMPARED: Final = 50
+# At most 27 characters: a time as answers have it.
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 # Between 2001 and 2286, counted in microseconds: no other number of a record is as large.
 _TIMES: Final = range(10**15, 10**16)
 
@@ -94,6 +97,8 @@ def show_merge(console: Console, answer: Answer) -> None:
         ),
         soft_wrap=True,
     )
+    for notice in answer.get("notices") or ():
+        console.print(printable(notice), style="yellow", soft_wrap=True)
     _show_changes(console, answer["results"])
     if answer["conflicts"]:
         console.print(f"{plural(len(answer['conflicts']), 'conflict')} to decide:")
@@ -107,7 +112,8 @@ def show_conflicts(console: Console, answer: Answer) -> None:
         console.print(
             Text.assemble(
                 ("! ", "bold red"),
-                (printable(conflict["id"]), "bold"),
+                (f"{printable(conflict['title'])}  " if "title" in conflict else "", "bold"),
+                (printable(conflict["id"]), "dim" if "title" in conflict else "bold"),
                 (f"  at {printable(conflict['path'])}", "dim"),
             ),
             soft_wrap=True,
@@ -189,7 +195,7 @@ def _places(change: Answer) -> Iterator[_Place]:
     before, after = (change.get(side) for side in ("before", "after"))
     if "kind" in change:
         for name, old, new in _value_places(before or {}, after or {}):
-            yield _Place(name.removeprefix("$."), old, new)
+            yield _Place(name.removeprefix("$."), _readable_time(old), _readable_time(new))
         return
     if change["change"] == "changed":
         yield from _value_places(before, after)
@@ -202,6 +208,11 @@ def _places(change: Answer) -> Iterator[_Place]:
         yield _Place("expires", *ends)
     if "tags_before" in change:
         yield _Place("tags", _tags(change["tags_before"]), _tags(change["tags_after"]))
+
+
+def _readable_time(value: Any) -> Any:
+    """Return a time of a record as people read it, and anything else as it is."""
+    return Text(when(value)) if isinstance(value, str) and _MOMENT.fullmatch(value) else value
 
 
 def _particulars(older: Answer, version: Answer) -> Iterator[_Place]:
