@@ -482,9 +482,9 @@ def _conflict(changes: Changes, conflict: branch_merge.RecordConflict) -> Confli
         key=conflict.key,
         namespace=space.namespace,
         path=branch_merge.place_of(path),
-        base=changes.shown_place(space, path, conflict.base),
-        ours=changes.shown_place(space, path, conflict.ours),
-        theirs=changes.shown_place(space, path, conflict.theirs),
+        base=changes.show_place(space, path, conflict.base),
+        ours=changes.show_place(space, path, conflict.ours),
+        theirs=changes.show_place(space, path, conflict.theirs),
         kind=None if space.kind == ENTRY else space.kind,
         title=changes.title_of(space, conflict.key),
     )

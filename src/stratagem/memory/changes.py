@@ -45,8 +45,8 @@ class Changes:
             key=change.key,
             namespace=change.space.namespace,
             change="changed" if both else "added" if before is ABSENT else "removed",
-            before=self.shown(change.space, before),
-            after=self.shown(change.space, after),
+            before=self.show_side(change.space, before),
+            after=self.show_side(change.space, after),
             side=change.side if sided else None,
             differs=differs,
         )
@@ -58,7 +58,7 @@ class Changes:
             _add_particulars(described, before, after)
         return described
 
-    def shown(self, space: Space, side: Any) -> Any:
+    def show_side(self, space: Space, side: Any) -> Any:
         """Return a side of a change: the value of an entry, or a record with readable times."""
         value = value_of(side)
         times = self._reader.kinds.record(space.kind).times
@@ -69,10 +69,10 @@ class Changes:
             for name, each in value.items()
         }
 
-    def shown_place(self, space: Space, path: Steps, side: Any) -> Any:
+    def show_place(self, space: Space, path: Steps, side: Any) -> Any:
         """Return what one side has at a place of a record that is in conflict; None for nothing."""
         if not path:
-            return self.shown(space, side)
+            return self.show_side(space, side)
         if side is ABSENT:
             return None
         is_time = path[0] in self._reader.kinds.record(space.kind).times
