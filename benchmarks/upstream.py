@@ -47,7 +47,7 @@ class NoSecrets:
         return text
 
 
-async def no_secrets(_server: Any) -> NoSecrets:
+async def no_secrets(_server: Any, _user: str | None) -> NoSecrets:
     return NoSecrets()
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -58,6 +58,7 @@ from stratagem.version import VERSION
 
 if TYPE_CHECKING:
     from stratagem.gateway.parts import GatewayParts
+    from stratagem.gateway.settings import SignInPlace
     from stratagem.storage.log_copy import Copied
     from stratagem.storage.postgres.store import PostgresStore
     from stratagem.storage.rescue import Loss
@@ -112,6 +113,8 @@ class Settings:
     its own; the address may name it after a "#". `copying`: also one that a copy is unfinished in.
     `allow_hosts` are private hosts that tools may call, `allow_callables` the Python functions that
     stored tools may name ("package.tools:*"); None is any, for a program that opens its own.
+    `sign_in_address`: where browsers come back to whose users sign in to upstream servers, and the
+    workspace that is to know of it.
     """
 
     path: str
@@ -129,6 +132,7 @@ class Settings:
     allow_hosts: tuple[str, ...] = ()
     copying: bool = False
     allow_callables: tuple[str, ...] | None = None
+    sign_in_address: Callable[[], tuple[str, str] | None] = lambda: None
 
 
 class Runtime:
@@ -165,11 +169,18 @@ class Runtime:
                             allow_hosts=self._settings.allow_hosts,
                             allow_callables=self._settings.allow_callables,
                             environment=self._settings.environment,
+                            sign_in_place=self._sign_in_place,
                         ),
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
                     )
         return self._gateway
+
+    def _sign_in_place(self) -> SignInPlace | None:
+        from stratagem.gateway.settings import SignInPlace
+
+        address = self._settings.sign_in_address()
+        return None if address is None else SignInPlace(*address)
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""

@@ -712,3 +712,9 @@ SECRETS_MAX: Final = 500
 SECRET_COMMAND_SECONDS: Final = 10.0
 # Within this time a rotated secret is noticed, and a burst of calls asks the command once.
 SECRET_COMMAND_KEPT_SECONDS: Final = 60.0
+# A person signs in within this time; after it the address is worth nothing to whoever finds it.
+SIGN_IN_SECONDS: Final = 600
+# Each step of a sign-in asks one or two documents of an authorization server.
+SIGN_IN_REQUEST_SECONDS: Final = 15.0
+# Users of upstream servers who have a connection, or a process, of their own at the same time.
+UPSTREAM_USER_CONNECTIONS_MAX: Final = 100

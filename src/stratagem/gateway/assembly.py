@@ -27,9 +27,11 @@ from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import Advisor, LearningCorrector
 from stratagem.gateway.parts import GatewayParts
+from stratagem.gateway.registry.credentials import CredentialStore
 from stratagem.gateway.registry.encryption import SecretCipher
 from stratagem.gateway.registry.secret_values import SecretValues
 from stratagem.gateway.registry.secrets import SecretGrants
+from stratagem.gateway.registry.sign_ins import SignIns
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.settings import GatewaySettings
@@ -38,6 +40,7 @@ from stratagem.search.foundation import Foundation
 
 if TYPE_CHECKING:
     from stratagem.gateway.advice.recommender import Recommender
+    from stratagem.gateway.handlers.upstream.oauth import OAuthClient
     from stratagem.gateway.outbound import Outbound
     from stratagem.gateway.sandbox.sandbox import Sandbox
 
@@ -91,6 +94,7 @@ def assemble(
         secrets=secrets,
         outbound=cache(partial(_outbound, settings, runners)),
         sandbox=cache(partial(_sandbox, settings)),
+        sign_ins=cache(lambda: _sign_ins(parts, settings, random)),
         recommender=cache(lambda: _recommender(parts, advisor)),
     )
     return parts
@@ -100,7 +104,8 @@ def _secrets(
     foundation: Foundation, settings: GatewaySettings, random: Callable[[int], bytes]
 ) -> SecretGrants:
     cipher = SecretCipher(settings.environment, random)
-    return SecretGrants(foundation, SecretValues(foundation, cipher, settings.environment))
+    values = SecretValues(foundation, cipher, settings.environment)
+    return SecretGrants(foundation, values, CredentialStore(foundation, cipher))
 
 
 class _SharedParts(NamedTuple):
@@ -263,10 +268,29 @@ def _upstream(parts: GatewayParts, secrets: SecretGrants) -> Runner:
         lambda changed, primitives: Upstreams(
             http_client=parts.outbound().client,
             secrets=secrets.for_server,
+            token=parts.sign_ins().token,
             on_change=changed,
             on_primitives=primitives,
         ),
-        secrets.stamp,
+        stamp=secrets.stamp,
+        sign_ins=parts.sign_ins(),
+    )
+
+
+def _sign_ins(
+    parts: GatewayParts, settings: GatewaySettings, random: Callable[[int], bytes]
+) -> SignIns:
+    def oauth() -> OAuthClient:
+        from stratagem.gateway.handlers.upstream.oauth import OAuthClient
+
+        return OAuthClient(parts.outbound().client, random, parts.foundation.store.now)
+
+    return SignIns(
+        parts.foundation,
+        parts.secrets,
+        oauth=oauth,
+        random=random,
+        place=settings.sign_in_place,
     )
 
 

@@ -663,6 +663,9 @@ class ServerInput(Input):
     )
     url: str | None = param("Its address", default=None, quiet=True)
     headers: dict[str, str] = param("HTTP headers to send", default_factory=dict, quiet=True)
+    auth: dict[str, str] | None = param(
+        'How users sign in to it: {"type": "oauth"}', default=None, quiet=True
+    )
 
     def definition(self) -> dict[str, Any]:
         """Return the definition in the form in which it is kept."""
@@ -671,7 +674,7 @@ class ServerInput(Input):
                 "transport": "http",
                 "url": self.url or "",
                 "headers": self.headers,
-            }
+            } | ({} if self.auth is None else {"auth": self.auth})
         else:
             kept = {
                 "transport": "stdio",
@@ -682,6 +685,54 @@ class ServerInput(Input):
         other = {"url": self.url} if kept["transport"] == "stdio" else {"command": self.command}
         kept |= {name: each for name, each in other.items() if each is not None}
         return {"name": self.name, **kept}
+
+
+UserName = Annotated[
+    str | None,
+    Param("Whose it is, as the log names them; the caller by default", max_length=200, quiet=True),
+]
+
+
+@dataclass(kw_only=True)
+class SignInInput(Input):
+    """Parameters of server_sign_in."""
+
+    name: Label = param("The upstream server", quiet=True)
+    user: UserName = None
+    redirect_uri: str | None = param(
+        "Where the browser comes back to: http://127.0.0.1:PORT/…, of a program of the user",
+        default=None,
+        max_length=300,
+        pattern=r"^http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}/[A-Za-z0-9/_-]{0,100}$",
+        quiet=True,
+    )
+
+
+@dataclass(kw_only=True)
+class FinishSignInInput(Input):
+    """Parameters of sign_in_finish."""
+
+    state: str = param("As server_sign_in gave it", min_length=1, max_length=300)
+    code: str = param("What the authorization server gave", min_length=1, max_length=4096)
+    issuer: str | None = param("Its `iss`, if it gave one", default=None, max_length=2048)
+
+
+@dataclass(kw_only=True)
+class CredentialInput(Input):
+    """Parameters of credential_set."""
+
+    server: Label = param("The upstream server", quiet=True)
+    name: SecretName
+    value: str = param("The credential", min_length=1, max_length=limits.SECRET_BYTES_MAX)
+    user: UserName = None
+
+
+@dataclass(kw_only=True)
+class SignOutInput(Input):
+    """Parameters of credential_remove."""
+
+    server: Label = param("The upstream server", quiet=True)
+    user: UserName = None
 
 
 @dataclass(kw_only=True)

@@ -25,6 +25,7 @@ from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import LearningCorrector
 from stratagem.gateway.registry.secrets import SecretGrants
+from stratagem.gateway.registry.sign_ins import SignIns
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.search.foundation import Foundation
 
@@ -59,6 +60,7 @@ class GatewayParts:
     secrets: SecretGrants
     outbound: Callable[[], Outbound]
     sandbox: Callable[[], Sandbox]
+    sign_ins: Callable[[], SignIns]
     recommender: Callable[[], Recommender]
 
     def metrics_page(self) -> str:

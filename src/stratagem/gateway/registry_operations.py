@@ -36,6 +36,7 @@ from stratagem.gateway.registry.answers import (
     ToolSetList,
     ToolUpdate,
 )
+from stratagem.gateway.registry.credential_service import CredentialService
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
@@ -649,6 +650,100 @@ OPERATIONS: tuple[Operation, ...] = (
                 "Forget an upstream server, and take its tools out of the registry.",
                 positional=("name",),
                 renderer="tools.show_removed_server",
+            ),
+        ),
+    ),
+    row(
+        "server_sign_in",
+        "Sign in to MCP server",
+        "Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a "
+        "browser, at the address of the answer.",
+        inputs.SignInInput,
+        services.credentials,
+        CredentialService.sign_in,
+        answer_fields=("address", "expiresAt"),
+        toolset="registry",
+        right="execute",
+        sdk=SdkMethod("sign_in", ("name",)),
+        commands=(
+            CommandHint(
+                ("tools", "sign-in"),
+                "Sign in to an upstream server in a browser; the tokens are kept for one user.",
+                positional=("name",),
+                only=("name", "user"),
+                handler="credentials.sign_in",
+            ),
+        ),
+    ),
+    row(
+        "sign_in_finish",
+        "Finish sign-in",
+        "Finish a sign-in whose browser came back to a program of the user.",
+        inputs.FinishSignInInput,
+        services.credentials,
+        CredentialService.finish,
+        toolset="registry",
+        right="execute",
+        confidential=True,
+        sdk=SdkMethod("finish_sign_in", ("state", "code")),
+    ),
+    row(
+        "credential_set",
+        "Set user's credential",
+        "Keep what a user has for an upstream server, encrypted: its definition names it "
+        "${user.NAME}. It is never shown again.",
+        inputs.CredentialInput,
+        services.credentials,
+        CredentialService.give,
+        toolset="registry",
+        right="execute",
+        confidential=True,
+        sdk=SdkMethod("set_credential", ("server", "name", "value")),
+        commands=(
+            CommandHint(
+                ("tools", "credential"),
+                "Keep what a user has for an upstream server, read from the terminal or stdin.",
+                positional=("server", "name"),
+                only=("server", "name", "user"),
+                handler="credentials.set_credential",
+            ),
+        ),
+    ),
+    row(
+        "credential_remove",
+        "Sign out of MCP server",
+        "Forget what a user is let in to an upstream server by.",
+        inputs.SignOutInput,
+        services.credentials,
+        CredentialService.sign_out,
+        toolset="registry",
+        right="execute",
+        destructive=True,
+        sdk=SdkMethod("sign_out", ("server",)),
+        commands=(
+            CommandHint(
+                ("tools", "sign-out"),
+                "Forget what a user is let in to an upstream server by.",
+                positional=("server",),
+            ),
+        ),
+    ),
+    row(
+        "credentials_list",
+        "List users' credentials",
+        "For which upstream servers the caller has credentials, to administrators everybody's; "
+        "never the credentials.",
+        inputs.NothingInput,
+        services.credentials,
+        CredentialService.list,
+        answer_fields=("credentials",),
+        toolset="registry",
+        reads=True,
+        sdk=SdkMethod("credentials"),
+        commands=(
+            CommandHint(
+                ("tools", "credentials"),
+                "Show who has credentials for which upstream server.",
             ),
         ),
     ),

@@ -19,6 +19,7 @@ from stratagem.gateway.learning.service import (
 )
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers.service import ProviderService
+from stratagem.gateway.registry.credential_service import CredentialService
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
@@ -30,6 +31,7 @@ __all__ = [
     "approvals",
     "correction_analysis",
     "corrections",
+    "credentials",
     "error_recovery",
     "gateway",
     "pattern_administration",
@@ -63,6 +65,7 @@ def sources(parts: GatewayParts, caller: Caller) -> Sources:
         home=parts.home,
         publish=parts.events.publish,
         new_id=parts.new_id,
+        credentials=parts.secrets.credentials,
     )
 
 
@@ -76,6 +79,11 @@ def primitives(parts: GatewayParts, caller: Caller) -> PrimitiveService:
         home=parts.home,
         publish=parts.events.publish,
     )
+
+
+def credentials(parts: GatewayParts, caller: Caller) -> CredentialService:
+    """Return what users are let in to upstream servers by, for a caller."""
+    return CredentialService(caller, runners=parts.runners, home=parts.home)
 
 
 def resources(parts: GatewayParts, caller: Caller) -> ResourceService:

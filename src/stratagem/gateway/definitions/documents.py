@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 __all__ = ["ServerDocument", "Status"]
 
@@ -20,3 +20,4 @@ class ServerDocument(TypedDict):
     env: NotRequired[dict[str, str]]
     url: NotRequired[str]
     headers: NotRequired[dict[str, str]]
+    auth: NotRequired[dict[str, Any]]

@@ -13,6 +13,8 @@ __all__ = [
     "Approval",
     "ApprovalList",
     "BudgetDocument",
+    "CredentialEntry",
+    "CredentialList",
     "DecidedApproval",
     "EffectiveConfiguration",
     "KeptSecret",
@@ -41,6 +43,9 @@ __all__ = [
     "ServerList",
     "ServerTool",
     "ServerTools",
+    "SignInAnswer",
+    "SignedIn",
+    "SignedOut",
     "SourceTools",
     "ToolDetails",
     "ToolRefusal",
@@ -228,6 +233,48 @@ class RemovedSecret(TypedDict):
 
     name: str
     removed: bool
+
+
+class SignInAnswer(TypedDict):
+    """A sign-in that a user goes on with at an address; `state` is what it is finished by."""
+
+    server: str
+    user: str
+    address: str
+    state: str
+    expiresAt: str
+
+
+class SignedIn(TypedDict):
+    """A user who has signed in to a server, or given it what it asks for."""
+
+    server: str
+    user: str
+    signedIn: bool
+
+
+class SignedOut(TypedDict):
+    """A user whose credentials for a server were forgotten; `removed`: whether there were any."""
+
+    server: str
+    user: str
+    removed: bool
+
+
+class CredentialEntry(TypedDict):
+    """That a user has credentials for a server, without them: `values`, `oauth` or both."""
+
+    server: str
+    user: str
+    origin: str
+    kinds: list[str]
+    setAt: str
+
+
+class CredentialList(TypedDict):
+    """Who has credentials for which server."""
+
+    credentials: list[CredentialEntry]
 
 
 class Resource(TypedDict):

@@ -159,14 +159,14 @@ class PrimitiveService:
 
         async def work() -> tuple[str, str] | None:
             server, own = await self._locate(given)
-            followed = await self._runner.upstreams.follow(server, own)
+            followed = await self._runner.upstreams.follow(server, own, self._caller.actor)
             return (server, own) if followed else None
 
         return await self._home.join(work)
 
     def unfollow(self, server: str, uri: str) -> None:
         """Take back one `follow`, soon."""
-        self._home.post(lambda: self._runner.upstreams.unfollow(server, uri))
+        self._home.post(lambda: self._runner.upstreams.unfollow(server, uri, self._caller.actor))
 
     @property
     def _runner(self) -> UpstreamRunner:
@@ -206,7 +206,9 @@ class PrimitiveService:
         """Send a request to a server and return its answer, where it is not too large."""
         seconds = limits.EXECUTION_SECONDS_DEFAULT
         upstreams = self._runner.upstreams
-        answer = await upstreams.request(server, what, method, params, seconds)
+        answer = await upstreams.request(
+            server, what, method, params, seconds, user=self._caller.actor
+        )
         size = len(orjson.dumps(answer))
         if size > limits.UPSTREAM_CONTENT_BYTES_MAX:
             raise ExecutionFailed(
@@ -254,7 +256,7 @@ class PrimitiveService:
 
     async def _read(self, server: str) -> UpstreamPrimitives:
         await self._runner.ready(server)
-        return await self._runner.upstreams.list_primitives(server)
+        return await self._runner.upstreams.list_primitives(server, self._caller.actor)
 
     def _tell_when_done(self, server: str, task: asyncio.Task[UpstreamPrimitives]) -> None:
         """Tell clients of the lists of a server that was too slow for the first answer."""

@@ -30,7 +30,14 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction, Version, WriteRequest
 
-__all__ = ["PREFIX", "RESERVED_NAMES", "SecretSource", "SecretValues", "erase_earlier"]
+__all__ = [
+    "PREFIX",
+    "RESERVED_NAMES",
+    "SecretSource",
+    "SecretValues",
+    "encryption_keys",
+    "erase_earlier",
+]
 
 # The server's environment variable of a secret begins with this, so that no definition can
 # reach what else is in the environment.
@@ -86,8 +93,7 @@ class SecretValues:
         )
 
         def work(transaction: Transaction) -> int:
-            known = {each["encrypted"]["key"] for _version, each in self._every(transaction)}
-            known |= credential_keys(transaction, self._foundation)
+            known = encryption_keys(transaction, self._foundation)
             encrypted = self.cipher.encrypt(source, _place(name), known)
             kept: _KeptSecret = {"name": name, "source": kind, "encrypted": encrypted}
             view = self._foundation.views.view(transaction, DEFAULT_BRANCH)
@@ -209,15 +215,18 @@ class SecretValues:
         ]
 
 
-def credential_keys(reader: Reader, foundation: Foundation) -> set[str]:
-    """Return by which keys users' credentials were encrypted."""
+def encryption_keys(reader: Reader, foundation: Foundation) -> set[str]:
+    """Return by which keys secrets and credentials of a database were encrypted."""
     view = foundation.views.view(reader, DEFAULT_BRANCH)
-    page, _next = reader.records.page(view.lineage, names.CREDENTIALS)
-    return {
-        orjson.loads(version.payload)["encrypted"]["key"]
-        for _key, version in page
-        if version.payload is not None
-    }
+    found: set[str] = set()
+    for space in (names.SECRETS, names.CREDENTIALS, names.OAUTH_CLIENTS):
+        page, _next = reader.records.page(view.lineage, space)
+        found |= {
+            orjson.loads(version.payload)["encrypted"]["key"]
+            for _key, version in page
+            if version.payload is not None
+        }
+    return found
 
 
 def erase_earlier(

@@ -14,7 +14,8 @@ from typing import Any, Final
 import orjson
 
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.errors import PermissionDenied, SecretUnavailable
+from stratagem.errors import AuthorizationRequired, PermissionDenied, SecretUnavailable
+from stratagem.gateway.registry.credentials import CredentialStore
 from stratagem.gateway.registry.secret_values import SecretValues
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.secret_grants import (
@@ -22,6 +23,7 @@ from stratagem.gateway.secret_grants import (
     effective_state,
     fingerprint,
     grants_of,
+    origin_of,
 )
 from stratagem.redaction import mask_values
 from stratagem.search.foundation import Foundation
@@ -29,6 +31,7 @@ from stratagem.search.foundation import Foundation
 __all__ = ["REFERENCE", "GrantedSecrets", "SecretGrants", "references"]
 
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OF_USER: Final = re.compile(r"\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def references(definition: Mapping[str, Any]) -> set[str]:
@@ -41,16 +44,20 @@ class GrantedSecrets:
     """The secrets of one tool or server, for one call.
 
     `granted` are the origins of each name; `suspended` says why a name is granted no longer.
+    `of_user` is what a user has given for this server, and the origin that it is at.
     """
 
     owner: str
     granted: Mapping[str, frozenset[str]] = field(default_factory=dict)
     suspended: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str | SecretUnavailable] = field(default_factory=dict)
+    user: str = ""
+    of_user: Mapping[str, str] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
 
     def resolve(self, text: str, *, origin: str) -> str:
         """Return a text with each reference replaced, for one origin."""
+        text = _OF_USER.sub(lambda match: self._value_of_user(match[1]), text)
         return REFERENCE.sub(lambda match: self._value(match[1], origin), text)
 
     def scrub(self, value: Any) -> Any:
@@ -63,6 +70,23 @@ class GrantedSecrets:
         value = self.values[name]
         if isinstance(value, SecretUnavailable):
             raise value
+        self._used.add(value)
+        return value
+
+    def _value_of_user(self, name: str) -> str:
+        value = self.of_user.get(name)
+        if value is None:
+            command = f"stratagem tools credential {self.owner} {name} --user {self.user}"
+            raise AuthorizationRequired(
+                f"{self.owner} needs a {name} of each user, and {self.user} has given none.",
+                reason="credential_missing",
+                server=self.owner,
+                user=self.user,
+                credential=name,
+                command=command,
+                hint=f"Have the user run: {command}, or PUT "
+                f"/api/mcp/credentials/{self.owner}/{name} with the value. Then call again.",
+            )
         self._used.add(value)
         return value
 
@@ -91,9 +115,12 @@ class GrantedSecrets:
 class SecretGrants:
     """Looks up what was granted, for the calls of a gateway."""
 
-    def __init__(self, foundation: Foundation, values: SecretValues) -> None:
+    def __init__(
+        self, foundation: Foundation, values: SecretValues, credentials: CredentialStore
+    ) -> None:
         self._foundation = foundation
         self.values = values
+        self.credentials = credentials
 
     async def for_tool(self, tool: Tool) -> GrantedSecrets:
         """Return the secrets of a tool; one without references needs no look-up."""
@@ -101,9 +128,24 @@ class SecretGrants:
             return await self._look_up(tool.name, "tool", tool.handler)
         return GrantedSecrets(tool.name)
 
-    async def for_server(self, definition: Mapping[str, Any]) -> GrantedSecrets:
-        """Return the secrets of an upstream server, by the definition it is connected with."""
-        return await self._look_up(definition["name"], "server", definition)
+    async def for_server(self, definition: Mapping[str, Any], user: str | None) -> GrantedSecrets:
+        """Return the secrets of an upstream server, by the definition it is connected with.
+
+        With a user, also what that user has given for the server.
+        """
+        found = await self._look_up(definition["name"], "server", definition)
+        if user is not None:
+            found.user = user
+            found.of_user = await self._foundation.read_async(
+                lambda: self._values_of(definition, user)
+            )
+        return found
+
+    def _values_of(self, definition: Mapping[str, Any], user: str) -> Mapping[str, str]:
+        name = definition["name"]
+        origin = f"mcp:{name}" if "url" not in definition else origin_of(definition["url"]) or ""
+        kept = self.credentials.read(name, user, origin)
+        return {} if kept is None else kept.get("values", {})
 
     def stamp(self, definition: Mapping[str, Any]) -> str:
         """Return what changes whenever a server may be sent other secrets than before."""

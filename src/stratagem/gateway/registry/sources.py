@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -40,6 +41,7 @@ from stratagem.gateway.registry.answers import (
     SourceTools,
 )
 from stratagem.gateway.registry.categories import guess_category
+from stratagem.gateway.registry.credentials import CredentialStore
 from stratagem.gateway.registry.pending_definitions import (
     definition_of,
     pending_changes,
@@ -80,6 +82,7 @@ class Sources:
         home: HomeLoop,
         publish: Publish,
         new_id: Callable[[str], str],
+        credentials: CredentialStore,
     ) -> None:
         self._foundation = foundation
         self._caller = caller
@@ -89,6 +92,7 @@ class Sources:
         self._home = home
         self._publish = publish
         self._new_id = new_id
+        self._credentials = credentials
 
     async def add_server(self, given: inputs.ServerInput) -> ServerTools:
         """Add an upstream MCP server, and register its tools."""
@@ -102,7 +106,8 @@ class Sources:
             if not _is_for_a_person(error):
                 raise
             await asyncio.to_thread(self._keep_server, definition)
-            return _answer_without_tools(given.name, error)
+            told = await self._home.join(partial(self._invite, given.name, error))
+            return _answer_without_tools(given.name, told)
         await asyncio.to_thread(self._keep_server, definition)
         return await self._home.join(lambda: self._refresh(given.name, approve=True))
 
@@ -125,7 +130,10 @@ class Sources:
             follow_change(transaction, view, given.name, kind="server", handler=None)
             return {"name": given.name, "removed": [tool.name for tool in tools]}
 
-        return self._foundation.write(self._caller, work)
+        answer = self._foundation.write(self._caller, work)
+        # What its users were let in by is nobody's any more.
+        self._credentials.remove_all(given.name, self._caller)
+        return answer
 
     def servers(self, _given: inputs.NothingInput) -> ServerList:
         """Return the upstream servers, each with its tools."""
@@ -169,15 +177,27 @@ class Sources:
         """Connect to a server and list its tools, without keeping anything of it."""
         runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
-        await runner.try_out(definition)
+        await runner.try_out(definition, self._caller.actor)
+
+    async def _invite(self, server: str, error: StratagemError) -> StratagemError:
+        """Return why a server cannot be asked; where a user has to sign in, with where."""
+        if not isinstance(error, AuthorizationRequired):
+            return error
+        runner = self._runners["mcp"]
+        assert isinstance(runner, UpstreamRunner)
+        return await runner.invite(server, error)
 
     async def _refresh(self, server: str, *, approve: bool) -> ServerTools:
         runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
         await runner.ready(server)
-        listed = await runner.upstreams.list_tools(server)
+        user = self._caller.actor
+        try:
+            listed = await runner.upstreams.list_tools(server, user)
+        except AuthorizationRequired as error:
+            raise await runner.invite(server, error) from None
         answer = await asyncio.to_thread(self._register_all, listed, server, "mcp", approve=approve)
-        notes = runner.upstreams.notes(server)
+        notes = runner.upstreams.notes(server, user)
         return {
             "server": server,
             "registered": answer["registered"],

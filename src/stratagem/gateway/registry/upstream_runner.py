@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from stratagem.engine.lineage import View
-from stratagem.errors import ToolNotFound, ValidationFailed
+from stratagem.errors import AuthorizationRequired, ToolNotFound, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.definitions.contract import Handler, ListedTool, Run
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.events import Publish
 from stratagem.gateway.registry.pending_definitions import pending_changes
+from stratagem.gateway.registry.sign_ins import SignIns, authorization_required
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
@@ -45,12 +46,17 @@ class UpstreamRunner:
             [Callable[[str, Sequence[ListedTool]], None], Callable[[str, str, str | None], None]],
             Upstreams,
         ],
+        *,
         stamp: Callable[[Mapping[str, Any]], str],
+        sign_ins: SignIns,
     ) -> None:
         self._foundation = foundation
         self._registry = registry
         self._publish = publish
         self._stamp = stamp
+        self.sign_ins = sign_ins
+        # By server and user: by what the user was let in when its connection was opened.
+        self._let_in: dict[tuple[str, str], int] = {}
         self.upstreams = upstreams(self.quarantine_changed, self.tell_of_primitives)
         # By server: the event that defined it, and what it was granted, when it was taken.
         self._defined: dict[str, tuple[int, str]] = {}
@@ -85,7 +91,24 @@ class UpstreamRunner:
         view = foundation.views.view(reader, "default")
         return reader.records.current(view.lineage, names.SERVERS, server)
 
-    async def try_out(self, definition: ServerDocument) -> None:
+    async def definition(self, server: str) -> ServerDocument:
+        """Return a server's definition.
+
+        Raises:
+            ToolNotFound: There is no server of that name.
+        """
+        await self.ready(server)
+        return next(each for each in self.upstreams.servers() if each["name"] == server)
+
+    async def invite(self, server: str, error: AuthorizationRequired) -> AuthorizationRequired:
+        """Return the error of a call that a user has to sign in for, with where that is done."""
+        if error.details.get("reason") != "sign_in" or self.sign_ins.place() is None:
+            return error
+        user = error.details["user"]
+        begun = await self.sign_ins.begin(await self.definition(server), user)
+        return authorization_required(server, user, begun["address"])
+
+    async def try_out(self, definition: ServerDocument, user: str) -> None:
         """List the tools of a server before it is added, or before its definition changes.
 
         Raises:
@@ -95,7 +118,7 @@ class UpstreamRunner:
         self._defined.pop(name, None)
         try:
             await self.upstreams.define(definition)
-            await self.upstreams.list_tools(name)
+            await self.upstreams.list_tools(name, user)
         except BaseException:
             await self.upstreams.remove(name)
             raise
@@ -110,9 +133,26 @@ class UpstreamRunner:
         return []
 
     async def run(self, handler: Handler, run: Run) -> Any:
-        """Call the upstream tool."""
-        await self.ready(handler["server"])
-        return await self.upstreams.run(handler, run)
+        """Call the upstream tool, in the name of the caller where the server knows its users."""
+        server, user = handler["server"], run.caller.actor
+        await self.ready(server)
+        await self._reconnect(server, user)
+        try:
+            return await self.upstreams.run(handler, run)
+        except AuthorizationRequired as error:
+            raise await self.invite(server, error) from None
+
+    async def _reconnect(self, server: str, user: str) -> None:
+        """Close the connection of a user who has given a server something else since."""
+        definition = next(each for each in self.upstreams.servers() if each["name"] == server)
+        if "${user." not in str(definition):
+            return
+        stamp = await self._foundation.read_async(
+            lambda: self.sign_ins.credentials.stamp(server, user)
+        )
+        if self._let_in.get((server, user)) != stamp:
+            await self.upstreams.disconnect(server, user)
+            self._let_in[server, user] = stamp
 
     async def close(self) -> None:
         """End connections and processes."""

@@ -45,6 +45,7 @@ from stratagem.gateway.learning.answers import (
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.registry.answers import (
     ApprovalList,
+    CredentialList,
     DecidedApproval,
     KeptSecret,
     NewGrant,
@@ -63,6 +64,9 @@ from stratagem.gateway.registry.answers import (
     SecretList,
     ServerList,
     ServerTools,
+    SignedIn,
+    SignedOut,
+    SignInAnswer,
     ToolRegistration,
     ToolSetDocument,
     ToolSetList,
@@ -1420,6 +1424,7 @@ class GatewayOperations(OperationMethods):
         env: Mapping[str, str] | None = None,
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
+        auth: Mapping[str, str] | None = None,
     ) -> ServerTools:
         """Add an upstream MCP server, by command or address, and register its tools.
 
@@ -1431,6 +1436,7 @@ class GatewayOperations(OperationMethods):
             env: Environment variables of the command.
             url: Its address.
             headers: HTTP headers to send.
+            auth: How users sign in to it: {"type": "oauth"}.
         """
         answer: ServerTools = self._ask(
             "server_add",
@@ -1442,6 +1448,7 @@ class GatewayOperations(OperationMethods):
                 "env": env,
                 "url": url,
                 "headers": headers,
+                "auth": auth,
             },
         )
         return answer
@@ -1471,6 +1478,88 @@ class GatewayOperations(OperationMethods):
             name: Its name.
         """
         answer: RemovedServer = self._ask("server_remove", {"name": name})
+        return answer
+
+    def sign_in(
+        self,
+        name: str,
+        *,
+        user: str | None = None,
+        redirect_uri: str | None = None,
+    ) -> SignInAnswer:
+        """Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a browser, at the address of the answer.
+
+        Args:
+            name: The upstream server.
+            user: Whose it is, as the log names them; the caller by default.
+            redirect_uri: Where the browser comes back to: http://127.0.0.1:PORT/…, of a
+                program of the user.
+        """
+        answer: SignInAnswer = self._ask(
+            "server_sign_in", {"name": name, "user": user, "redirect_uri": redirect_uri}
+        )
+        return answer
+
+    def finish_sign_in(
+        self,
+        state: str,
+        code: str,
+        *,
+        issuer: str | None = None,
+    ) -> SignedIn:
+        """Finish a sign-in whose browser came back to a program of the user.
+
+        Args:
+            state: As server_sign_in gave it.
+            code: What the authorization server gave.
+            issuer: Its `iss`, if it gave one.
+        """
+        answer: SignedIn = self._ask(
+            "sign_in_finish", {"state": state, "code": code, "issuer": issuer}
+        )
+        return answer
+
+    def set_credential(
+        self,
+        server: str,
+        name: str,
+        value: str,
+        *,
+        user: str | None = None,
+    ) -> SignedIn:
+        """Keep what a user has for an upstream server, encrypted: its definition names it ${user.NAME}. It is never shown again.
+
+        Args:
+            server: The upstream server.
+            name: Its name.
+            value: The credential.
+            user: Whose it is, as the log names them; the caller by default.
+        """
+        answer: SignedIn = self._ask(
+            "credential_set", {"server": server, "name": name, "value": value, "user": user}
+        )
+        return answer
+
+    def sign_out(
+        self,
+        server: str,
+        *,
+        user: str | None = None,
+    ) -> SignedOut:
+        """Forget what a user is let in to an upstream server by.
+
+        Args:
+            server: The upstream server.
+            user: Whose it is, as the log names them; the caller by default.
+        """
+        answer: SignedOut = self._ask("credential_remove", {"server": server, "user": user})
+        return answer
+
+    def credentials(
+        self,
+    ) -> CredentialList:
+        """For which upstream servers the caller has credentials, to administrators everybody's; never the credentials."""
+        answer: CredentialList = self._ask("credentials_list", {})
         return answer
 
     def servers(
@@ -3019,6 +3108,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         env: Mapping[str, str] | None = None,
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
+        auth: Mapping[str, str] | None = None,
     ) -> ServerTools:
         """Add an upstream MCP server, by command or address, and register its tools.
 
@@ -3030,6 +3120,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             env: Environment variables of the command.
             url: Its address.
             headers: HTTP headers to send.
+            auth: How users sign in to it: {"type": "oauth"}.
         """
         answer: ServerTools = await self._ask_async(
             "server_add",
@@ -3041,6 +3132,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "env": env,
                 "url": url,
                 "headers": headers,
+                "auth": auth,
             },
         )
         return answer
@@ -3072,6 +3164,90 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             name: Its name.
         """
         answer: RemovedServer = await self._ask_async("server_remove", {"name": name})
+        return answer
+
+    async def sign_in(
+        self,
+        name: str,
+        *,
+        user: str | None = None,
+        redirect_uri: str | None = None,
+    ) -> SignInAnswer:
+        """Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a browser, at the address of the answer.
+
+        Args:
+            name: The upstream server.
+            user: Whose it is, as the log names them; the caller by default.
+            redirect_uri: Where the browser comes back to: http://127.0.0.1:PORT/…, of a
+                program of the user.
+        """
+        answer: SignInAnswer = await self._ask_async(
+            "server_sign_in", {"name": name, "user": user, "redirect_uri": redirect_uri}
+        )
+        return answer
+
+    async def finish_sign_in(
+        self,
+        state: str,
+        code: str,
+        *,
+        issuer: str | None = None,
+    ) -> SignedIn:
+        """Finish a sign-in whose browser came back to a program of the user.
+
+        Args:
+            state: As server_sign_in gave it.
+            code: What the authorization server gave.
+            issuer: Its `iss`, if it gave one.
+        """
+        answer: SignedIn = await self._ask_async(
+            "sign_in_finish", {"state": state, "code": code, "issuer": issuer}
+        )
+        return answer
+
+    async def set_credential(
+        self,
+        server: str,
+        name: str,
+        value: str,
+        *,
+        user: str | None = None,
+    ) -> SignedIn:
+        """Keep what a user has for an upstream server, encrypted: its definition names it ${user.NAME}. It is never shown again.
+
+        Args:
+            server: The upstream server.
+            name: Its name.
+            value: The credential.
+            user: Whose it is, as the log names them; the caller by default.
+        """
+        answer: SignedIn = await self._ask_async(
+            "credential_set", {"server": server, "name": name, "value": value, "user": user}
+        )
+        return answer
+
+    async def sign_out(
+        self,
+        server: str,
+        *,
+        user: str | None = None,
+    ) -> SignedOut:
+        """Forget what a user is let in to an upstream server by.
+
+        Args:
+            server: The upstream server.
+            user: Whose it is, as the log names them; the caller by default.
+        """
+        answer: SignedOut = await self._ask_async(
+            "credential_remove", {"server": server, "user": user}
+        )
+        return answer
+
+    async def credentials(
+        self,
+    ) -> CredentialList:
+        """For which upstream servers the caller has credentials, to administrators everybody's; never the credentials."""
+        answer: CredentialList = await self._ask_async("credentials_list", {})
         return answer
 
     async def servers(

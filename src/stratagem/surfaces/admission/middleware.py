@@ -28,6 +28,8 @@ __all__ = ["PUBLIC_PATHS", "WORKSPACE_HEADER", "AuthenticationMiddleware"]
 
 # Whether the server is up is no secret; everything else is.
 PUBLIC_PATHS: Final = frozenset({"/health", "/ready"})
+# A browser that signs a user in to an upstream server has no token; it has the state of a sign-in.
+_SIGN_IN_PATH: Final = "/oauth/"
 WORKSPACE_HEADER: Final = "x-stratagem-workspace"
 _WORKSPACE_QUERY: Final = "workspace"
 _SOCKETS_PATH: Final = "/socket.io"
@@ -74,6 +76,9 @@ class AuthenticationMiddleware:
         with ExitStack() as held:
             try:
                 held.enter_context(self._authenticator.quotas.server_slot())
+                if scope["path"].startswith(_SIGN_IN_PATH):
+                    await self._app(scope, receive, send)
+                    return
                 scope = await self._with_principal(scope, held)
             except StratagemError as error:
                 if isinstance(error, RateLimited):

@@ -85,9 +85,13 @@ def _add(
         list[str] | None,
         typer.Option(
             metavar="'NAME: VALUE'",
-            help="Sent to a webhook or server; ${NAME} is a secret; repeatable.",
+            help="Sent to a webhook or server; ${NAME} is a secret, ${user.NAME} each user's own; "
+            "repeatable.",
         ),
     ] = None,
+    oauth: Annotated[
+        bool, typer.Option("--oauth", metavar="", help="Users sign in to the MCP server.")
+    ] = False,
 ) -> None:
     """Register tools: of an MCP server, of an OpenAPI document, a webhook, or a definition."""
     ways = [way for way in (mcp, openapi, webhook, file) if way is not None]
@@ -97,7 +101,8 @@ def _add(
             hint='For example: stratagem tools add files --mcp "npx -y some-server /tmp"',
         )
     if mcp is not None:
-        answer = session.call("server_add", **_server(name, mcp, _headers(header)))
+        auth = {"auth": {"type": "oauth"}} if oauth else {}
+        answer = session.call("server_add", **_server(name, mcp, _headers(header) | auth))
     elif openapi is not None:
         answer = session.call("openapi_add", **_document(name, openapi, base_url))
     elif webhook is not None:

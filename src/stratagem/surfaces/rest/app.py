@@ -24,6 +24,7 @@ from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs, landing
 from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, all_routes
+from stratagem.surfaces.rest.sign_in import sign_in_routes
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import PRINCIPAL
@@ -46,6 +47,7 @@ def application(database: Database, authenticator: Authenticator) -> ASGIApp:
         Path("/api/openapi.json", _openapi, methods=["GET"]),
         Path("/api/docs", docs, methods=["GET"]),
         Path("/", landing, methods=["GET"]),
+        *sign_in_routes(database),
         *(
             Path(
                 route.path,

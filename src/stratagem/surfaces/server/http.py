@@ -192,6 +192,7 @@ def application(
     deadlines: Deadlines | None = None,
 ) -> ASGIApp:
     """Return the server as an ASGI application for a port."""
+    database.address = settings.public_url or f"http://{_url_host(settings.host)}:{port}"
     deadlines = deadlines or Deadlines()
     authenticator = authenticator or _authenticator(settings, database)
     hosts = allowed_hosts(settings.host, port, settings.known_names)
@@ -207,6 +208,13 @@ def application(
         return RequestLog(deadlines.around(TrustedHosts(authenticated, hosts)))
     trusted = TrustedHosts(SocketRelay(authenticated, local), hosts)
     return PeerRequests(RequestLog(deadlines.around(trusted)), local)
+
+
+def _url_host(host: str) -> str:
+    """Return a host as an address has it; whoever listens everywhere is reached on loopback."""
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 -- compared, not listened on
+        host = "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
 def _authenticator(settings: ServerSettings, database: Database) -> Authenticator:

@@ -40,6 +40,8 @@ class Database:
         self._workspaces: dict[str, Runtime] = {}
         self._closed = False
         self.calls = ActiveCalls()
+        # How browsers reach the server, once it listens.
+        self.address: str | None = None
         self._open_listeners: list[Callable[[str | None], object]] = []
 
     def on_open(self, listener: Callable[[str | None], object]) -> None:
@@ -192,12 +194,15 @@ class Database:
                 "This server holds as many workspaces open as it can.",
                 limit=limits.WORKSPACES_OPEN_MAX,
             )
-        return self._open(*place_of(self._settings.database, workspace))
+        where, of_log = place_of(self._settings.database, workspace)
+        return self._open(where, of_log, workspace_name=workspace)
 
-    def _open(self, place: str | None = None, workspace: str = "default") -> Runtime:
+    def _open(
+        self, place: str | None = None, workspace: str = "default", workspace_name: str = ""
+    ) -> Runtime:
         from stratagem.bootstrap import Settings, built_in, start
 
-        given = self._settings
+        given, own = self._settings, "" if place is None else workspace_name
         runtime = start(
             Settings(
                 place or given.database,
@@ -212,6 +217,7 @@ class Database:
                 environment={**given.of_files, **os.environ},
                 allow_hosts=given.allow_hosts,
                 allow_callables=given.allow_callables,
+                sign_in_address=lambda: (self.address, own) if self.address else None,
             )
         )
         runtime.look_at_clock()

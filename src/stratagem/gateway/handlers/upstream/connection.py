@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -88,6 +89,7 @@ from stratagem.gateway.handlers.upstream.upstream_tools import (
     clean_text,
     read_upstream_tools,
 )
+from stratagem.redaction import mask_values
 from stratagem.version import VERSION
 
 __all__ = ["ConnectionListeners", "ConnectionResources", "SessionEnded", "UpstreamConnection"]
@@ -121,7 +123,10 @@ class ConnectionResources:
     """What connections need: an HTTP client and the secrets of each server."""
 
     http_client: Callable[[], httpx2.AsyncClient]
-    secrets: Callable[[ServerDocument], Awaitable[Secrets]]
+    # Of a server, and of one of its users; of nobody where all users share a connection.
+    secrets: Callable[[ServerDocument, str | None], Awaitable[Secrets]]
+    # The access token of a user who has signed in, other than one that the server did not take.
+    token: Callable[[ServerDocument, str, str | None], Awaitable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +154,7 @@ class UpstreamConnection:
         definition: ServerDefinition,
         resources: ConnectionResources,
         listeners: ConnectionListeners,
+        user: str | None = None,
     ) -> None:
         self.listing = UpstreamTools()
         self.version = ""
@@ -158,6 +164,9 @@ class UpstreamConnection:
         self._definition = definition
         self._resources = resources
         self._listeners = listeners
+        self._user = user
+        # Tokens that were sent lately.
+        self._tokens: deque[str] = deque(maxlen=4)
         self._changed = asyncio.Event()
         # Whether the server may have been restarted since its list was read.
         self._stale = False
@@ -266,7 +275,7 @@ class UpstreamConnection:
                 message and clean_line(message, _PROGRESS_CHARS_MAX),
             )
 
-        return await self._deliver(tool, lambda: self._call(tool, arguments, report))
+        return self._scrub(await self._deliver(tool, lambda: self._call(tool, arguments, report)))
 
     async def request(self, what: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Send any other request; `what` names its object in errors.
@@ -281,10 +290,8 @@ class UpstreamConnection:
         if _is_question(answer):
             words = f"asks its user for more about {what}, and nobody is there to answer"
             raise self._error(words, answered=True)
-        # Servers like to echo what they were started with.
-        return (
-            self._secrets.scrub(answer) if isinstance(self._secrets, ScrubbingSecrets) else answer
-        )
+        scrubbed: dict[str, Any] = self._scrub(answer)
+        return scrubbed
 
     async def _deliver(self, what: str, send: Callable[[], Awaitable[T]]) -> T:
         delivery = RequestDelivery()
@@ -535,7 +542,8 @@ class UpstreamConnection:
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         definition = self._definition
-        secrets = self._secrets = await self._resources.secrets(definition.as_json())
+        secrets = await self._resources.secrets(definition.as_json(), self._user)
+        self._secrets = secrets
         origin = definition.origin
         if isinstance(definition, StdioServer):
             env = {
@@ -549,8 +557,23 @@ class UpstreamConnection:
             key: secrets.resolve(text, origin=origin) for key, text in definition.headers.items()
         }
         make = self._resources.http_client
-        async with open_http(definition.url, headers, make, self._over.set) as streams:
+        authorize = self._authorize if definition.auth is not None else None
+        async with open_http(definition.url, headers, make, self._over.set, authorize) as streams:
             yield streams
+
+    async def _authorize(self, rejected: str | None) -> str:
+        assert self._user is not None
+        assert self._resources.token is not None
+        token = await self._resources.token(self._definition.as_json(), self._user, rejected)
+        if token not in self._tokens:
+            self._tokens.append(token)
+        return token
+
+    def _scrub(self, answer: Any) -> Any:
+        """Return an answer without what we were let in by: servers like to echo it."""
+        secrets = self._secrets
+        scrubbed = secrets.scrub(answer) if isinstance(secrets, ScrubbingSecrets) else answer
+        return mask_values(scrubbed, self._tokens)
 
     async def _negotiate(self, session: ClientSession) -> None:
         """Negotiate a protocol version: discovery first, then the handshake of older servers."""

@@ -1,7 +1,8 @@
 """How an upstream server is described: a command to start, or an address to call.
 
 A definition is plain JSON and holds no secret: values of `env` and `headers` name secrets as
-`${NAME}`, which are put in when the connection is opened.
+`${NAME}`, and what each user has for the server as `${user.NAME}`; they are put in when the
+connection is opened. With `auth` users sign in to the server by OAuth.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["HttpServer", "ServerDefinition", "StdioServer", "read_definition"]
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SECRET: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRET: Final = re.compile(r"\$\{(?:user\.)?[A-Za-z_][A-Za-z0-9_]*\}")
+_OF_USER: Final = "${user."
 # Headers by which somebody is let in: a value written down here would be a secret in a definition.
 _CREDENTIAL: Final = re.compile(r"auth|cookie|token|secret|api-?key|password", re.IGNORECASE)
 # Set by the connection itself.
@@ -31,8 +33,9 @@ _RESERVED: Final = frozenset(
 )
 _FIELDS: Final = {
     "stdio": frozenset({"name", "transport", "command", "args", "env"}),
-    "http": frozenset({"name", "transport", "url", "headers"}),
+    "http": frozenset({"name", "transport", "url", "headers", "auth"}),
 }
+_AUTH_FIELDS: Final = frozenset({"type", "scope", "clientId", "clientSecret"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,11 @@ class StdioServer:
     def origin(self) -> str:
         """Return what secrets for its environment are bound to."""
         return f"mcp:{self.name}"
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether each user has a process of its own, with what is the user's."""
+        return any(_OF_USER in text for text in self.env.values())
 
     def as_json(self) -> ServerDocument:
         """Return the definition as it is stored."""
@@ -67,20 +75,29 @@ class HttpServer:
     name: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    auth: Mapping[str, Any] | None = None
 
     @property
     def origin(self) -> str:
         """Return what secrets in its headers are bound to."""
         return origin_of(self.url) or ""
 
+    @property
+    def is_per_user(self) -> bool:
+        """Whether each user has a connection of its own, by what is the user's."""
+        return self.auth is not None or any(_OF_USER in text for text in self.headers.values())
+
     def as_json(self) -> ServerDocument:
         """Return the definition as it is stored."""
-        return {
+        document: ServerDocument = {
             "name": self.name,
             "transport": "http",
             "url": self.url,
             "headers": dict(self.headers),
         }
+        if self.auth is not None:
+            document["auth"] = dict(self.auth)
+        return document
 
 
 ServerDefinition = StdioServer | HttpServer
@@ -130,7 +147,24 @@ def _http(name: str, document: Mapping[str, Any]) -> HttpServer:
     headers = _texts("headers", document.get("headers"))
     for key, value in headers.items():
         _check_header(key, value)
-    return HttpServer(name, url, headers)
+    return HttpServer(name, url, headers, _auth(document.get("auth"), headers))
+
+
+def _auth(given: Any, headers: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Return how users sign in, where they have to."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or given.get("type") != "oauth":
+        raise _field_error("auth", 'is {"type": "oauth"}')
+    for name, value in given.items():
+        if name not in _AUTH_FIELDS:
+            raise _field_error(f"auth.{name}", "means nothing")
+        _text(f"auth.{name}", value)
+    if "clientSecret" in given and not _SECRET.fullmatch(given["clientSecret"]):
+        raise _field_error("auth.clientSecret", "holds a secret; name one instead, as ${NAME}")
+    if any(name.lower() == "authorization" for name in headers):
+        raise _field_error("headers.Authorization", "is set by `auth`")
+    return dict(given)
 
 
 def _address(url: str) -> SplitResult | None:

@@ -8,7 +8,7 @@ response. Requests are sent through the gateway's guarded client.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from stratagem import limits
 from stratagem.errors import StratagemError
 
-__all__ = ["RequestDelivery", "delivery_var", "open_http"]
+__all__ = ["Authorize", "RequestDelivery", "delivery_var", "open_http"]
 
 # Raised before anything of a request was written.
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -40,6 +40,9 @@ class RequestDelivery:
     status: int | None = None
 
 
+# Returns a user's access token; called with one that the server did not take, another.
+Authorize = Callable[[str | None], Awaitable[str]]
+
 # The transport sends in the context of the call, so that a request can be related to its call.
 delivery_var: ContextVar[RequestDelivery | None] = ContextVar("attempt", default=None)
 
@@ -52,17 +55,19 @@ class _IsolatingClient(httpx2.AsyncClient):
         inner: httpx2.AsyncClient,
         headers: Mapping[str, str],
         session_ended: Callable[[], None],
+        authorize: Authorize | None = None,
     ) -> None:
         super().__init__(
             headers=dict(headers), timeout=_TIMEOUT, transport=_UnusedTransport(), trust_env=False
         )
         self._inner = inner
         self._session_ended = session_ended
+        self._authorize = authorize
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send through the guarded client; an error becomes an error response."""
         try:
-            response = await self._inner.send(request, **options)
+            response = await self._send(request, options)
             if response.headers.get("content-type", "").startswith("application/json"):
                 # A body that breaks off would otherwise break the connection.
                 await response.aread()
@@ -76,6 +81,19 @@ class _IsolatingClient(httpx2.AsyncClient):
                 delivery.refused = True
             self._session_ended()
         return response
+
+    async def _send(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """Send a request in the name of its user, where there is one; once more by a new token."""
+        if self._authorize is None:
+            return await self._inner.send(request, **options)
+        token = await self._authorize(None)
+        request.headers["authorization"] = f"Bearer {token}"
+        response = await self._inner.send(request, **options)
+        if response.status_code != httpx2.codes.UNAUTHORIZED:
+            return response
+        await response.aclose()
+        request.headers["authorization"] = f"Bearer {await self._authorize(token)}"
+        return await self._inner.send(request, **options)
 
 
 def _is_session_lost(request: httpx2.Request, response: httpx2.Response) -> bool:
@@ -112,14 +130,16 @@ async def open_http(
     headers: Mapping[str, str],
     http_client: Callable[[], httpx2.AsyncClient],
     session_ended: Callable[[], None],
+    authorize: Authorize | None = None,
 ) -> AsyncIterator[Any]:
     """Yield the streams of messages from and to a server.
 
-    `session_ended` is called when the server no longer knows the session.
+    `session_ended` is called when the server no longer knows the session; `authorize` gives the
+    token of the user in whose name requests are sent.
     """
     async with (
         http_client() as inner,
-        _IsolatingClient(inner, headers, session_ended) as client,
+        _IsolatingClient(inner, headers, session_ended, authorize) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=limits.UPSTREAM_MESSAGE_BYTES_MAX
         ) as streams,

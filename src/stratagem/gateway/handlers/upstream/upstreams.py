@@ -1,6 +1,7 @@
 """All upstream servers of a gateway, and the runner of their tools.
 
-A connection is opened when it is first needed and shared by all calls. When it is lost, the calls
+A connection is opened when it is first needed and shared by all calls, or by those of one user
+where users are let in by what is their own. When it is lost, the calls
 in flight fail, and the next call reconnects: immediately after the first loss, then with
 exponential backoff. Calls during the backoff are refused without waiting; nothing was sent, so
 they may be retried.
@@ -78,20 +79,24 @@ class Upstreams:
         self,
         *,
         http_client: Callable[[], httpx2.AsyncClient],
-        secrets: Callable[[ServerDocument], Awaitable[Secrets]],
+        secrets: Callable[[ServerDocument, str | None], Awaitable[Secrets]],
+        token: Callable[[ServerDocument, str, str | None], Awaitable[str]] | None = None,
         on_change: OnChange | None = None,
         on_primitives: OnPrimitives | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._resources = ConnectionResources(http_client, secrets)
+        self._resources = ConnectionResources(http_client, secrets, token)
         self._on_change = on_change
         self._on_primitives = on_primitives
         self._jitter = jitter
-        self._links: dict[str, _Link] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._definitions: dict[str, ServerDefinition] = {}
+        # By server and user; of "" where all share one. In order of their last use.
+        self._links: dict[tuple[str, str], _Link] = {}
 
     def servers(self) -> list[ServerDocument]:
         """Return the definitions, as they were given."""
-        return [link.definition.as_json() for link in self._links.values()]
+        return [definition.as_json() for definition in self._definitions.values()]
 
     async def define(self, document: Mapping[str, Any]) -> ServerDefinition:
         """Add or change a server; changing it closes its connection.
@@ -100,54 +105,63 @@ class Upstreams:
             ValidationFailed: The definition is wrong, or there are too many servers.
         """
         definition = read_definition(document)
-        known = self._links.get(definition.name)
-        if known is not None and known.definition == definition:
+        known = self._definitions.get(definition.name)
+        if known == definition:
             return definition
-        if known is None and len(self._links) >= limits.UPSTREAM_SERVERS_MAX:
+        if known is None and len(self._definitions) >= limits.UPSTREAM_SERVERS_MAX:
             raise ValidationFailed(
                 "There are too many upstream servers.", limit=limits.UPSTREAM_SERVERS_MAX
             )
-        link = _Link(
-            definition,
-            self._resources,
-            self._notify_change,
-            self._on_primitives or _ignore_change,
-            self._jitter,
-        )
-        self._links[definition.name] = link
-        if known is not None:
-            link.followed = known.followed
-            await known.close()
+        before = self._links.get((definition.name, ""))
+        await self.remove(definition.name)
+        self._definitions[definition.name] = definition
+        if before is not None and not definition.is_per_user:
+            self._link(definition.name).followed = before.followed
         return definition
 
     async def remove(self, name: str) -> None:
-        """Remove a server, if it exists, and close its connection."""
-        link = self._links.pop(name, None)
+        """Remove a server, if it exists, and close its connections."""
+        self._definitions.pop(name, None)
+        links = [self._links.pop(key) for key in [*self._links] if key[0] == name]
+        await asyncio.gather(*(link.close() for link in links))
+
+    async def disconnect(self, name: str, user: str) -> None:
+        """Close the connection of a user, who is let in by something else from now on."""
+        link = self._links.pop((name, user), None)
         if link is not None:
             await link.close()
 
-    def status(self, name: str) -> UpstreamStatus:
+    def status(self, name: str, user: str = "") -> UpstreamStatus:
         """Return the state of a server's connection, without using it."""
-        return self._link(name).status()
+        return self._link(name, user).status()
 
-    async def list_tools(self, name: str) -> list[ListedTool]:
-        """Return the current tools of a server; connect if necessary.
+    async def list_tools(self, name: str, user: str = "") -> list[ListedTool]:
+        """Return the current tools of a server, as a user sees them; connect if necessary.
 
         Raises:
             ExecutionFailed: The server cannot be reached.
+            AuthorizationRequired: The server does not let the user in.
         """
-        return list((await self._link(name).list()).tools)
+        return list((await self._link(name, user).list()).tools)
 
-    async def list_primitives(self, name: str) -> UpstreamPrimitives:
+    async def list_primitives(self, name: str, user: str = "") -> UpstreamPrimitives:
         """Return the prompts, resources and templates of a server; connect if necessary.
 
         Raises:
             ExecutionFailed: The server cannot be reached, or does not send them.
+            AuthorizationRequired: The server does not let the user in.
         """
-        return await (await self._link(name).connect()).list_primitives()
+        return await (await self._link(name, user).connect()).list_primitives()
 
     async def request(
-        self, name: str, what: str, method: str, params: Mapping[str, Any], seconds: float
+        self,
+        name: str,
+        what: str,
+        method: str,
+        params: Mapping[str, Any],
+        seconds: float,
+        *,
+        user: str = "",
     ) -> dict[str, Any]:
         """Send a request other than a call of a tool; `what` names its object in errors.
 
@@ -155,7 +169,7 @@ class Upstreams:
             ExecutionFailed: There is no answer, or it is an error.
             ExecutionTimeout: It takes too long.
         """
-        link = self._link(name)
+        link = self._link(name, user)
         try:
             async with deadline(seconds):
                 try:
@@ -171,28 +185,28 @@ class Upstreams:
             message = f"{name} did not answer about {what} within {seconds:g} s."
             raise ExecutionTimeout(message, limit=seconds) from None
 
-    async def follow(self, name: str, uri: str) -> bool:
+    async def follow(self, name: str, uri: str, user: str = "") -> bool:
         """Have changes of a resource told to `on_primitives`; return whether the server can.
 
         Raises:
             ExecutionFailed: The server cannot be reached.
             ValidationFailed: Too many resources are followed.
         """
-        link = self._link(name)
+        link = self._link(name, user)
         if not (await link.connect()).follows_resources:
             return False
         link.follow(uri)
         return True
 
-    def unfollow(self, name: str, uri: str) -> None:
+    def unfollow(self, name: str, uri: str, user: str = "") -> None:
         """Take back one `follow`."""
-        link = self._links.get(name)
+        link = self._links.get((name, user)) or self._links.get((name, ""))
         if link is not None:
             link.unfollow(uri)
 
-    def notes(self, name: str) -> list[str]:
+    def notes(self, name: str, user: str = "") -> list[str]:
         """Return the notes about the server's last list of tools."""
-        return list(self._link(name).listing.notes)
+        return list(self._link(name, user).listing.notes)
 
     @staticmethod
     def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> ToolChanges:
@@ -206,12 +220,12 @@ class Upstreams:
                 raise ValidationFailed(
                     f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
                 )
-        if handler["server"] not in self._links:
+        if handler["server"] not in self._definitions:
             raise ValidationFailed(
                 f"There is no upstream server {handler['server']!r}.",
                 field="handler.server",
                 hint="Add the server first.",
-                servers=sorted(self._links),
+                servers=sorted(self._definitions),
             )
         return self._warnings(handler)
 
@@ -219,16 +233,17 @@ class Upstreams:
         warnings = []
         if not handler.get("fingerprint"):
             warnings.append("Without `fingerprint` a change of the upstream tool goes unnoticed.")
-        listed = fingerprints(self._links[handler["server"]].listing.tools)
+        known = [link for (name, _user), link in self._links.items() if name == handler["server"]]
+        listed = fingerprints(known[-1].listing.tools) if known else {}
         if listed and handler["tool"] not in listed:
             warnings.append(f"{handler['server']} does not list {handler['tool']!r}.")
         return warnings
 
     async def run(self, handler: Handler, run: Run) -> ContentResult:
         """Call the upstream tool; see `Runner`."""
-        link = self._links.get(handler["server"])
-        if link is None:
+        if handler["server"] not in self._definitions:
             raise ServiceUnavailable(f"There is no upstream server {handler['server']!r} any more.")
+        link = self._link(handler["server"], run.caller.actor)
         try:
             async with deadline(run.seconds):
                 answer = await self._call_tool(link, handler, run)
@@ -257,17 +272,42 @@ class Upstreams:
     async def close(self) -> None:
         """Close all connections and end all server processes."""
         links, self._links = list(self._links.values()), {}
-        await asyncio.gather(*(link.close() for link in links))
+        self._definitions = {}
+        await asyncio.gather(*(link.close() for link in links), *self._closing)
 
-    def _link(self, name: str) -> _Link:
-        link = self._links.get(name)
-        if link is None:
+    def _link(self, name: str, user: str = "") -> _Link:
+        definition = self._definitions.get(name)
+        if definition is None:
             raise ValidationFailed(
                 f"There is no upstream server {name!r}.",
                 field="server",
-                servers=sorted(self._links),
+                servers=sorted(self._definitions),
             )
+        key = (name, user if definition.is_per_user else "")
+        link = self._links.pop(key, None) or self._new_link(definition, key[1])
+        # Last, because it was used last.
+        self._links[key] = link
         return link
+
+    def _new_link(self, definition: ServerDefinition, user: str) -> _Link:
+        if user:
+            self._close_idle()
+        return _Link(
+            definition,
+            self._resources,
+            self._notify_change,
+            self._on_primitives or _ignore_change,
+            self._jitter,
+            user=user,
+        )
+
+    def _close_idle(self) -> None:
+        """Make room for a user's connection: close the one that was not used for longest."""
+        of_users = [key for key in self._links if key[1]]
+        for key in of_users[: max(0, len(of_users) - limits.UPSTREAM_USER_CONNECTIONS_MAX + 1)]:
+            task = asyncio.create_task(self._links.pop(key).close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     def _notify_change(self, name: str, listed: Sequence[ListedTool]) -> None:
         if self._on_change is None:
@@ -293,8 +333,11 @@ class _Link:
         on_change: OnChange,
         on_primitives: OnPrimitives,
         jitter: Callable[[], float],
+        *,
+        user: str = "",
     ) -> None:
         self.definition = definition
+        self._user = user
         self.listing = UpstreamTools()
         # How many follow each resource.
         self.followed: Counter[str] = Counter()
@@ -428,7 +471,9 @@ class _Link:
             lambda kind: self._on_primitives(name, kind, None),
             lambda uri: self._on_primitives(name, "resource", uri),
         )
-        connection = UpstreamConnection(self.definition, self._resources, listeners)
+        connection = UpstreamConnection(
+            self.definition, self._resources, listeners, self._user or None
+        )
         try:
             await connection.open()
         except ExecutionFailed as error:

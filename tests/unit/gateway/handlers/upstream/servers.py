@@ -44,8 +44,8 @@ class Granted:
 
 def granting(
     values: Mapping[tuple[str, str], str] | None = None,
-) -> Callable[[ServerDocument], Awaitable[Granted]]:
-    async def secrets_of(_server: ServerDocument) -> Granted:
+) -> Callable[[ServerDocument, str | None], Awaitable[Granted]]:
+    async def secrets_of(_server: ServerDocument, _user: str | None) -> Granted:
         return Granted(values)
 
     return secrets_of
