@@ -328,6 +328,8 @@ UPSTREAM_CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
 UPSTREAM_PRIMITIVES_SECONDS: Final = 2.0
 # Resources that the clients of a gateway follow, at each server.
 UPSTREAM_SUBSCRIPTIONS_MAX: Final = 1_000
+# How soon MCP clients are told of what another process did to the registry.
+CHANGES_LOOK_SECONDS: Final = 1.0
 # A call of an MCP client that knows tasks is answered with a handle if it takes longer: most calls
 # end sooner, and a handle costs the client a request more.
 TASK_AFTER_SECONDS: Final = 2.0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -20,6 +21,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 import stratagem
 from tests.surfaces.mcp import plain_server
 from tests.surfaces.mcp.clients import CLIENT, MODES, Mode, connected, http_server
+from tests.surfaces.serving import serving
 from tests.unit.gateway.handlers.upstream.servers import npm_server
 
 pytestmark = pytest.mark.anyio
@@ -200,6 +202,74 @@ async def test_a_registered_tool_changes_the_list_of_tools(path: Path) -> None:
             await client.list_tools()
             await client.call_tool("tool_register", tool)
             await heard.wait()
+
+
+NINE = {
+    "name": "nine",
+    "description": "Nine.",
+    "inputSchema": {"type": "object"},
+    "handler": {"type": "code", "language": "python", "code": "9"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_another_process_registers_is_told_once(path: Path, mode: Mode) -> None:
+    heard: list[str] = []
+    told = anyio.Event()
+
+    async def on_message(message: Any) -> None:
+        heard.append(message.method)
+        if message.method == "notifications/tools/list_changed":
+            told.set()
+
+    def register() -> None:
+        with stratagem.open(str(path), embedder="none") as other:
+            other.call("tool_register", NINE)
+
+    options: dict[str, Any] = {"toolsets": ("gateway", "registry"), "expose": ("*",)}
+    # Of a client that listens the handler would hear the same notice.
+    callbacks = {"message_handler": on_message} if mode == "legacy" else {}
+    async with connected(path, mode, callbacks=callbacks, **options) as client:
+        with anyio.fail_after(20):
+            await client.list_tools()
+            if mode == "legacy":
+                await anyio.to_thread.run_sync(register)
+                await told.wait()
+            else:
+                async with client.listen(tools_list_changed=True) as events:
+                    await anyio.to_thread.run_sync(register)
+                    async for event in events:
+                        heard.append(type(event).__name__)
+                        break
+        listed = [each.name for each in (await client.list_tools()).tools]
+
+    assert len(heard) == 1
+    assert "nine" in listed
+
+
+async def test_clients_of_several_workers_are_told_of_changes(path: Path) -> None:
+    options = ("--workers", "2", "--expose", "*", "--toolsets", "gateway,registry")
+    with serving(path, *options) as server, anyio.fail_after(60):
+        async with (
+            Client(f"{server.url}/mcp") as client,
+            client.listen(tools_list_changed=True) as events,
+        ):
+            answered = set()
+            # Each on a connection of its own, so that either process is met.
+            for number in range(4):
+                steps = [{"tool": "calculator", "arguments": {"expression": "1 + 1"}}]
+                tool = {"name": f"pipe{number}", "saveAs": f"pipe{number}", "steps": steps}
+                answered.add(await anyio.to_thread.run_sync(register, server.url, tool))
+                async for event in events:
+                    assert type(event).__name__ == "ToolsListChanged"
+                    break
+
+    assert answered == {200}
+
+
+def register(url: str, tool: dict[str, Any]) -> int:
+    given = {**tool, "description": "Two."}
+    return httpx2.post(f"{url}/api/gateway/tools_pipeline", json=given, trust_env=False).status_code
 
 
 async def test_what_two_servers_have_is_served_with_the_server_before_it(legacy: Path) -> None:

@@ -3,16 +3,19 @@
 Clients of the handshake era are told on their session's own stream, if they keep one open; clients
 of 2026 on the stream of the subscription that they made. Nothing is told twice, and who was away
 reads again: a notice says that something changed, never what.
+
+What this process does is told at once. What another one does to the registry (another worker,
+another server, the command line) is seen in the database, within a second.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -56,6 +59,13 @@ _PRIMITIVES: Final[Mapping[str, ServerEvent]] = {
 _GATHER_SECONDS: Final = 0.05
 
 
+class _Counts(NamedTuple):
+    """How many versions of tools and of resources there are; they only grow."""
+
+    tools: int
+    resources: int
+
+
 @dataclass(slots=True)
 class _Workspace:
     """Who is told of what happens in a workspace."""
@@ -66,6 +76,15 @@ class _Workspace:
     followers: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     pending: dict[ServerEvent, None] = field(default_factory=dict)
     listening: asyncio.Task[None] | None = None
+    subscriptions: int = 0
+    watching: asyncio.Task[None] | None = None
+    # How often tools and resources had been written when clients were last told of a change.
+    told: _Counts | None = None
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether there is anybody to tell."""
+        return bool(self.sessions or self.subscriptions)
 
     def __post_init__(self) -> None:
         self.listen = ListenHandler(self.bus, max_subscriptions=limits.SESSIONS_MAX)
@@ -92,8 +111,10 @@ class ChangeNotices:
         key = _session_key(context)
         if key is None or context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
-        workspace = self._workspace(self._callers.of(context).workspace)
+        name = self._callers.of(context).workspace
+        workspace = self._workspace(name)
         workspace.sessions[key] = context.session
+        await self._watch(name, workspace)
 
     def forget(self, session: str) -> None:
         """Tell a client nothing any more."""
@@ -111,9 +132,14 @@ class ChangeNotices:
         wanted = params.notifications
         async with self._following(caller, wanted.resource_subscriptions or ()) as followed:
             honoured = wanted.model_copy(update={"resource_subscriptions": followed or None})
-            return await workspace.listen(
-                context, params.model_copy(update={"notifications": honoured})
-            )
+            workspace.subscriptions += 1
+            await self._watch(caller.workspace, workspace)
+            try:
+                return await workspace.listen(
+                    context, params.model_copy(update={"notifications": honoured})
+                )
+            finally:
+                workspace.subscriptions -= 1
 
     async def subscribe(
         self, context: Context, params: types.SubscribeRequestParams
@@ -130,6 +156,7 @@ class ChangeNotices:
             words = f"Changes of {params.uri!r} are not told of; read it again."
             raise MCPError(types.INVALID_PARAMS, words, {"uri": params.uri})
         workspace.sessions.setdefault(key, context.session)
+        await self._watch(caller.workspace, workspace)
         followers = workspace.followers.setdefault(place, {})
         if key in followers:
             self._unfollow(caller.workspace, place)
@@ -213,18 +240,55 @@ class ChangeNotices:
 
         def note(what: str, data: Mapping[str, Any]) -> None:
             if what in _LISTS or what == "primitives":
-                loop.call_soon_threadsafe(self._note, workspace, what, dict(data))
+                events = _events(what, data)
+                loop.call_soon_threadsafe(self._note, name, workspace, events)
 
         gateway.events.subscribe(note)
 
-    def _note(self, workspace: _Workspace, what: str, data: Mapping[str, Any]) -> None:
+    async def _watch(self, name: str | None, workspace: _Workspace) -> None:
+        """Look for what other processes do from now on, as long as there is anybody to tell."""
+        if workspace.watching is None or workspace.watching.done():
+            workspace.told = await self._count(name)
+            workspace.watching = self._run(self._look(name, workspace))
+
+    async def _look(self, name: str | None, workspace: _Workspace) -> None:
+        while workspace.has_clients and workspace.told is not None:
+            await asyncio.sleep(limits.CHANGES_LOOK_SECONDS)
+            counts = await self._count(name)
+            if counts is None:
+                return
+            events = _changes(workspace.told, counts)
+            if events and not workspace.pending:
+                workspace.told = counts
+                self._note(name, workspace, events)
+
+    async def _count(self, name: str | None) -> _Counts | None:
+        """Return how often the registry was written; None where it cannot be read any more."""
+        from stratagem.gateway import names
+
+        def count() -> _Counts:
+            catalogue = self._database.runtime(name).foundation.store.reader().catalogue
+            return _Counts(
+                *(catalogue.version_count(each) for each in (names.TOOL, names.RESOURCE))
+            )
+
+        try:
+            return await asyncio.to_thread(count)
+        except StratagemError as error:
+            logger.debug("changes of other processes are not seen: %s", error.message)
+            return None
+
+    def _note(self, name: str | None, workspace: _Workspace, events: Sequence[ServerEvent]) -> None:
         """Gather what changes at nearly the same time."""
         if not workspace.pending:
-            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._send, workspace)
-        for event in _events(what, data):
-            workspace.pending[event] = None
+            self._run(self._send(name, workspace))
+        workspace.pending |= dict.fromkeys(events)
 
-    def _send(self, workspace: _Workspace) -> None:
+    async def _send(self, name: str | None, workspace: _Workspace) -> None:
+        await asyncio.sleep(_GATHER_SECONDS)
+        if workspace.told is not None:
+            # Whoever reads after the notice sees all that was written until now.
+            workspace.told = await self._count(name) or workspace.told
         events, workspace.pending = [*workspace.pending], {}
         for event in events:
             self._run(workspace.bus.publish(event))
@@ -248,6 +312,14 @@ def _events(what: str, data: Mapping[str, Any]) -> list[ServerEvent]:
 
     server, uri = data["server"], data["uri"]
     return [ResourceUpdated(uri), ResourceUpdated(prefixed_uri(server, uri))]
+
+
+def _changes(before: _Counts, after: _Counts) -> list[ServerEvent]:
+    """Return what changed between two looks."""
+    tools: list[ServerEvent] = [ToolsListChanged()] if after.tools != before.tools else []
+    if after.resources == before.resources:
+        return tools
+    return [*tools, PromptsListChanged(), ResourcesListChanged()]
 
 
 def _notification(
