@@ -586,7 +586,7 @@ class _Bases:
         )
         if ends != others or ends == bases:
             return base
-        descent = _Descent(self._reader, subject)
+        descent = _Descent(self._reader, subject, self)
         return self.made_from(space, descent, ends, ours.versions(), theirs.versions())
 
     def made_from(
@@ -731,8 +731,10 @@ class _Descent:
     changed from it, and it is no base of theirs; nor is what it was written over.
     """
 
-    def __init__(self, reader: Reader, subject: int) -> None:
+    def __init__(self, reader: Reader, subject: int, bases: _Bases) -> None:
         self._branches = reader.branches
+        self._subject = subject
+        self._bases = bases
         self.versions = {each.sequence: each for each in reader.changes.versions_of(subject)}
         self._ancestors: dict[int, frozenset[int]] = {}
 
@@ -780,16 +782,8 @@ class _Descent:
 
     def _before(self, version: VersionOrigin) -> int | None:
         """Return the version that a version took the place of on its branch."""
-        branch = self._branches.by_id(version.branch)
-        for cut in self._branches.lineage(branch, version.sequence - 1):
-            older = [
-                each.sequence
-                for each in self.versions.values()
-                if each.branch == cut.branch and each.sequence <= cut.limit
-            ]
-            if older:
-                return older[-1]
-        return None
+        found = self._bases.version_on(self._subject, version.branch, version.sequence - 1)
+        return found.limit if found else None
 
 
 def _read_times(kind: RecordKind, content: Any) -> Any:
