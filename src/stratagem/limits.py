@@ -23,6 +23,11 @@ VALUE_DEPTH_MAX: Final = 64
 INTEGER_MIN: Final = -(2**63)
 INTEGER_MAX: Final = 2**64 - 1
 
+# An export of another tool is one JSON document, and read whole; the largest seen has 200 MB.
+IMPORT_BYTES_MAX: Final = 512 * 1024 * 1024
+# Files of a folder that is watched: each of them is asked for its time at every look.
+WATCHED_FILES_MAX: Final = 50_000
+
 # One transaction holds the write lock for all of its items.
 ITEMS_MAX: Final = 1_000
 KEYS_MAX: Final = 1_000

@@ -62,7 +62,14 @@ class BranchFile:
         if record["type"] == "event":
             return event_draft(record, namespace)
         options = {name: record.get(name) for name in ("tags", "session", "index", "expires")}
-        return entry_draft(field_of(record, "key"), field_of(record, "value"), namespace, **options)
+        origin = record.get("imported")
+        return entry_draft(
+            field_of(record, "key"),
+            field_of(record, "value"),
+            namespace,
+            origin=origin if isinstance(origin, Mapping) else None,
+            **options,
+        )
 
 
 def write_branch_file(

@@ -33,10 +33,24 @@ __all__ = [
     "event_draft",
     "field_of",
     "read_lines",
+    "read_whole",
     "refuse_with_location",
 ]
 
-Format = Literal["stratagem", "mcp-memory", "markdown"]
+Format = Literal[
+    "stratagem",
+    "mcp-memory",
+    "markdown",
+    "claude-memory",
+    "codex-memory",
+    "gemini-memory",
+    "basic-memory",
+    "mem0",
+    "mcp-memory-service",
+    "chroma",
+    "chatgpt",
+    "claude-export",
+]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 # Called with how much of the source was read, and how much there is.
@@ -116,6 +130,23 @@ def read_lines(path: Path, position: Position) -> Iterator[JsonLine]:
         raise ImportRefused(f"{path} is empty.", file=str(path))
 
 
+def read_whole(path: Path) -> bytes:
+    """Read a file that is one document.
+
+    Raises:
+        ImportRefused: It cannot be read, or is too large.
+    """
+    try:
+        if path.stat().st_size > limits.IMPORT_BYTES_MAX:
+            megabytes = limits.IMPORT_BYTES_MAX // 1024**2
+            raise ImportRefused(f"{path} is larger than {megabytes} MB.", file=str(path))
+        return path.read_bytes()
+    except OSError as error:
+        raise ImportRefused(
+            f"{path} cannot be read: {error.strerror}.", file=str(path), hint="Check the path."
+        ) from error
+
+
 def entry_draft(
     key: object,
     value: Any,
@@ -125,8 +156,12 @@ def entry_draft(
     session: object = None,
     index: object = None,
     expires: object = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> Draft:
-    """Return the event that stores an entry, checked as a store would check it."""
+    """Return the event that stores an entry, checked as a store would check it.
+
+    `origin` says what it was in another tool; it is kept with the entry.
+    """
     name = check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
     values.encode(value)
     content = {"value": value, **_common_fields(tags, session)}
@@ -134,13 +169,17 @@ def entry_draft(
         content["index"] = False
     if expires is not None:
         content["expires_at"] = _microseconds(expires)
+    if origin is not None:
+        values.encode(dict(origin), field="imported")
+        content |= {"source": "import", "imported": dict(origin)}
     return Draft(ENTRY_STORED, content, entries(_check_namespace(namespace)), name)
 
 
-def event_draft(record: Mapping[str, Any], namespace: object) -> Draft:
+def event_draft(record: Mapping[str, Any], namespace: object, source: str | None = None) -> Draft:
     """Return the event that logs an event of another log, checked as a log would check it.
 
-    It keeps the time and sequence it first had: by these it is known when it comes again.
+    It keeps the time and sequence it first had: by these it is known when it comes again. `source`
+    says that it came from another tool.
     """
     data = field_of(record, "data")
     values.encode(data, field="data")
@@ -157,6 +196,8 @@ def event_draft(record: Mapping[str, Any], namespace: object) -> Draft:
         "timestamp": record["timestamp"],
         "sequence": _check_sequence(record.get("sequence")),
     }
+    if source is not None:
+        content["source"] = source
     return Draft(EVENT_LOGGED, content, logged_events(_check_namespace(namespace)))
 
 

@@ -21,13 +21,12 @@ from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Lineage, View
-from stratagem.errors import DatabaseCorrupt, ImportRefused, ValidationFailed
-from stratagem.memory.branch_file import FORMAT, BranchFile, write_branch_file
+from stratagem.errors import DatabaseCorrupt, ValidationFailed
+from stratagem.memory.branch_file import BranchFile, write_branch_file
 from stratagem.memory.entries import is_expired
+from stratagem.memory.importers.formats import SOURCES, recognize_format
 from stratagem.memory.kinds import ENTRY, EVENT, logged_events
-from stratagem.memory.markdown import MarkdownFolder
-from stratagem.memory.server_file import MemoryServerFile
-from stratagem.memory.sources import FORMATS, Format, Source, read_lines
+from stratagem.memory.sources import FORMATS, Format, Source
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
@@ -37,6 +36,9 @@ from stratagem.storage.views import find_branch
 __all__ = ["BranchExport", "BranchImport", "export_branch", "import_from"]
 
 _PAGE = 1_000
+# Fields of an entry that an export has as they are.
+_ENTRY_FIELDS = ("tags", "session", "index", "imported")
+PINNED = "pinned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +128,14 @@ def import_from(
     Raises:
         ImportRefused: Something cannot be taken, or the file is damaged. Nothing was written.
     """
-    source = _source(path, form or _form_of(path), namespace, caller)
+    source = _source(path, form or recognize_format(path), namespace, caller)
     work = _Import(foundation, caller, preview=preview)
     total = work.check(source, progress)
     done = BranchImport(str(path), source.format, caller.branch, preview)
     for batch in _batches(source.drafts(lambda _done, _total: None)):
         done = done.plus(work.take(batch))
         progress(done.total, total, "importing")
-    if isinstance(source, MarkdownFolder):
-        done = replace(done, skipped=tuple(source.skipped))
-    return done
+    return replace(done, skipped=tuple(getattr(source, "skipped", ())))
 
 
 class _Import:
@@ -180,22 +180,25 @@ class _Import:
         counts: dict[str, int] = {}
         drafts = []
         for draft in batch:
-            status = self._classify(reader.records, lineage, draft)
+            status, fitted = self._classify(reader.records, lineage, draft)
             counts[status] = counts.get(status, 0) + 1
             if status not in {"unchanged", "known"}:
-                drafts.append(draft)
+                drafts.append(fitted)
         return drafts, counts
 
-    def _classify(self, records: RecordReader, lineage: Lineage, draft: Draft) -> str:
+    def _classify(self, records: RecordReader, lineage: Lineage, draft: Draft) -> tuple[str, Draft]:
+        """Return what becomes of a record, and how it is written."""
         assert draft.space is not None
         if draft.key is None:
-            namespace = draft.space.namespace
-            return "known" if _identity(draft.content) in self._known[namespace] else "logged"
+            known = _identity(draft.content) in self._known[draft.space.namespace]
+            return "known" if known else "logged", draft
         there = records.current(lineage, draft.space, draft.key)
         if there is None:
-            return "created"
-        same = values.same(orjson.loads(there.payload or b"null"), draft.content)
-        return "unchanged" if same else "updated"
+            return "created", draft
+        content = orjson.loads(there.payload or b"null")
+        draft = _with_pin(draft, content)
+        same = values.same(content, draft.content)
+        return "unchanged" if same else "updated", draft
 
     def _load_known_events(
         self, records: RecordReader, lineage: Lineage, batch: list[Draft]
@@ -211,33 +214,21 @@ class _Import:
             self._known_to[namespace] = after
 
 
-def _form_of(path: Path) -> Format:
-    """Return the format of a file or folder."""
-    if path.is_dir() or path.suffix.lower() == ".md":
-        return "markdown"
-    line = next(read_lines(path, lambda _done, _total: None), None)
-    first = line.record if line else {}
-    if first.get("format") == FORMAT:
-        return "stratagem"
-    if first.get("type") in {"entity", "relation"}:
-        return "mcp-memory"
-    raise ImportRefused(
-        f"{path}: its first line does not tell which form it is in.",
-        file=str(path),
-        line=1,
-        hint=f"Name the form with --format: {', '.join(FORMATS)}.",
-    )
-
-
 def _source(path: Path, form: str, namespace: str | None, caller: Caller) -> Source:
     if form == "stratagem":
         return BranchFile(path, namespace)
-    target = namespace or caller.namespace
-    if form == "mcp-memory":
-        return MemoryServerFile(path, target)
-    if form == "markdown":
-        return MarkdownFolder(path, target)
-    raise ValidationFailed(f"There is no form {form!r}.", field="format", allowed=list(FORMATS))
+    if form not in SOURCES:
+        raise ValidationFailed(f"There is no form {form!r}.", field="format", allowed=list(FORMATS))
+    return SOURCES[form](path, namespace or caller.namespace)
+
+
+def _with_pin(draft: Draft, there: Any) -> Draft:
+    """Keep the pin of an entry that comes again: the other tool knows nothing of it."""
+    tags = draft.content.get("tags", [])
+    pinned = isinstance(there, dict) and PINNED in there.get("tags", ())
+    if not pinned or PINNED in tags:
+        return draft
+    return replace(draft, content={**draft.content, "tags": sorted({*tags, PINNED})})
 
 
 def _batches(drafts: Iterator[Draft]) -> Iterator[list[Draft]]:
@@ -289,7 +280,7 @@ def _entry_line(
     namespace: str, key: str, version: Version, content: Mapping[str, Any]
 ) -> dict[str, Any]:
     line = {"type": "entry", "key": key, "namespace": namespace, "value": content["value"]}
-    line |= {name: content[name] for name in ("tags", "session", "index") if name in content}
+    line |= {name: content[name] for name in _ENTRY_FIELDS if name in content}
     if "expires_at" in content:
         line["expires"] = moments.iso(content["expires_at"])
     return line | {"version": version.sequence, "timestamp": moments.iso(version.at)}

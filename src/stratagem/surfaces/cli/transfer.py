@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
 from stratagem.surfaces.cli.session import AsOf, Session, command
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime
-    from stratagem.memory.transfer import BranchExport
+    from stratagem.memory.transfer import BranchExport, BranchImport
     from stratagem.storage.contract import Progress
 
 __all__ = ["app"]
@@ -25,7 +27,21 @@ __all__ = ["app"]
 app = typer.Typer()
 PANEL = "Looking after a database"
 
-Form = Literal["auto", "stratagem", "mcp-memory", "markdown"]
+Form = Literal[
+    "auto",
+    "stratagem",
+    "mcp-memory",
+    "markdown",
+    "claude-memory",
+    "codex-memory",
+    "gemini-memory",
+    "basic-memory",
+    "mem0",
+    "mcp-memory-service",
+    "chroma",
+    "chatgpt",
+    "claude-export",
+]
 
 
 @app.command("export", rich_help_panel=PANEL)
@@ -78,31 +94,33 @@ def _export_rescued(session: Session, export: Callable[[Runtime, Progress], Bran
 def _import(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder.")],
     form: Annotated[
         Form, typer.Option("--format", help="Told from the file where it is auto.")
     ] = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar="", help="Check everything, write nothing.")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", metavar="", help="Go on whenever it changes, until Ctrl-C.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, max=3600, help="How often to look.")
+    ] = 2.0,
 ) -> None:
-    """Read an exported branch, the file of the MCP memory server, or a folder of Markdown.
+    """Read an exported branch, or the memories of another tool.
+
+    Of Claude Code, Codex, Gemini CLI, mem0, basic-memory, mcp-memory-service, the MCP memory
+    server, Chroma, conversations of ChatGPT and Claude, or a folder of Markdown.
 
     Everything is checked before anything is written, and importing the same again changes
     nothing.
     """
-    from stratagem.memory.transfer import import_from
+    if watch and dry_run:
+        raise ValidationFailed("--watch and --dry-run exclude each other.", field="watch")
 
-    with (
-        _interruptible(session),
-        session.runtime() as runtime,
-        progress(session.output) as report,
-    ):
-        embedder = runtime.foundation.index.embedder
-        if embedder is not None and not dry_run:
-            # Loaded now, each batch is embedded as it is written.
-            embedder.load()
-        done = import_from(
+    def read(runtime: Runtime, report: Progress) -> BranchImport:
+        return import_from(
             runtime.foundation,
             session.caller,
             file,
@@ -111,7 +129,40 @@ def _import(
             preview=dry_run,
             progress=report,
         )
+
+    from stratagem.memory.transfer import import_from
+
+    with _interruptible(session), session.runtime() as runtime:
+        embedder = runtime.foundation.index.embedder
+        if embedder is not None and not dry_run:
+            # Loaded now, each batch is embedded as it is written.
+            embedder.load()
+        if watch:
+            _watch(session, file, every, lambda: read(runtime, lambda *_: None))
+            return
+        with progress(session.output) as report:
+            done = read(runtime, report)
     session.output.answer(asdict(done), _show_import)
+
+
+def _watch(session: Session, path: Path, every: float, read: Callable[[], BranchImport]) -> None:
+    """Import what changes of a file or folder, until somebody interrupts it."""
+    from stratagem.memory.importers.watch import changes
+
+    session.output.note(f"Watching {path}; Ctrl-C ends it.")
+    try:
+        for _ in changes(path, every):
+            try:
+                done = read()
+            except ImportRefused as error:
+                # Half of a file, perhaps: its writer is not done yet.
+                session.output.note(f"{error.message} {error.hint or ''}".strip())
+                continue
+            if done.created or done.updated or done.logged:
+                session.output.answer(asdict(done), _show_import)
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        session.output.note("Stopped watching. What was imported stays.")
 
 
 @contextmanager
