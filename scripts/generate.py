@@ -2,8 +2,9 @@
 
 The sources are the signatures of the methods (or the fields of the object that a method takes),
 their docstrings and the types that they return. Written from them are the JSON Schemas in
-`src/stratagem/schemas` and the methods of the SDK in `src/stratagem/sdk/generated`. Both are
-checked in; a test compares them with what this would write now.
+`src/stratagem/schemas` and the methods of the SDK in `src/stratagem/sdk/generated`; the packages in
+`plugins` are written from `stratagem.clients.packages`. All are checked in; a test compares them
+with what this would write now.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import (
 import orjson
 
 from stratagem import limits
+from stratagem.clients.packages import package_files
 from stratagem.debugging.curation import CuratedDebugging
 from stratagem.developer.operations import OPERATIONS as DEVELOPER
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
@@ -61,6 +63,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src/stratagem/schemas"
 SDK = ROOT / "src/stratagem/sdk/generated"
 COMMAND_LINE = ROOT / "src/stratagem/surfaces/cli"
+PLUGINS = ROOT / "plugins"
 
 _SERVICES: Mapping[str, type] = {
     "memory": Memory,
@@ -799,11 +802,17 @@ def summary_file() -> dict[Path, bytes]:
 
 def generated() -> dict[Path, bytes]:
     """Return every generated file with its contents."""
-    return schema_files() | sdk_files() | summary_file()
+    return schema_files() | sdk_files() | summary_file() | plugin_files()
+
+
+def plugin_files() -> dict[Path, bytes]:
+    """Return the packages that clients install, each file with its contents."""
+    return {PLUGINS / name: text.encode() for name, text in package_files().items()}
 
 
 if __name__ == "__main__":
     SDK.mkdir(exist_ok=True)
-    for write in (schema_files, sdk_files, summary_file):
+    for write in (schema_files, sdk_files, summary_file, plugin_files):
         for path, contents in write().items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(contents)

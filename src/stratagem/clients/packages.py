@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, Final
 
 from stratagem.clients.guidance import GUIDANCE
 from stratagem.clients.hook_lists import HOOKS, HookForm, hook_command, hook_group, plugin_source
+from stratagem.clients.skills import SKILL_NAME, skill_text
 from stratagem.version import VERSION
 
-__all__ = ["SKILL_NAME", "package_files", "skill_text"]
+__all__ = ["package_files"]
 
-SKILL_NAME: Final = "stratagem-memory"
 _PROGRAM: Final = ["stratagem"]
 _SERVER: Final = {"command": "stratagem", "args": ["mcp"]}
 _DESCRIPTION: Final = (
@@ -29,12 +28,6 @@ _AUTHOR: Final = {"name": "The Stratagem authors"}
 _LICENSE: Final = "Apache-2.0"
 # Of the registry of MCP servers: the account that publishes it owns the name.
 _REGISTRY_NAME: Final = "io.github.stratagem-memory/stratagem"
-
-
-def skill_text() -> str:
-    """Return the skill: when to store what, and how to use branches and the debugging memory."""
-    folder = resources.files(__package__) / "skills" / SKILL_NAME
-    return (folder / "SKILL.md").read_text("utf-8")
 
 
 def package_files() -> dict[str, str]:

@@ -43,6 +43,7 @@ async def test_what_can_be_read_is_listed(path: Path, mode: Mode) -> None:
 
     assert [resource.uri for resource in resources] == [
         "stratagem://guide",
+        "skill://stratagem-memory/SKILL.md",
         "stratagem://status",
         "stratagem://namespaces",
     ]
@@ -75,7 +76,7 @@ async def test_every_entry_is_a_resource_that_can_be_read(path: Path, mode: Mode
 
     async with connected(path, mode) as client:
         page = await client.list_resources()
-        found = page.resources[3:]
+        found = page.resources[4:]
         while page.next_cursor is not None:
             page = await client.list_resources(cursor=page.next_cursor)
             found += page.resources

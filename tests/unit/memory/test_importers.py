@@ -266,9 +266,7 @@ def test_the_handbook_of_codex_is_read_by_its_chapters(cli: Cli, tmp_path: Path)
     assert [each["reason"] for each in done["skipped"]] == ["the handbook is made of it"]
 
 
-def test_each_memory_of_gemini_is_an_entry_and_the_rules_are_none(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_each_memory_of_gemini_is_an_entry_and_the_rules_are_none(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(gemini_memory(tmp_path)))
 
     listed = cli.json("list", "--prefix", "gemini/")["results"]
@@ -278,9 +276,7 @@ def test_each_memory_of_gemini_is_an_entry_and_the_rules_are_none(
     }
 
 
-def test_a_note_of_basic_memory_has_its_permalink_title_and_tags(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_a_note_of_basic_memory_has_its_permalink_title_and_tags(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(basic_memory(tmp_path)))
 
     note = entry(cli, "notes/coffee")
@@ -339,9 +335,7 @@ def test_a_changed_note_is_updated_and_keeps_its_pin(cli: Cli, tmp_path: Path) -
     assert "pinned" in changed["tags"]
 
 
-def test_what_a_record_was_elsewhere_goes_out_and_comes_in_again(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_what_a_record_was_elsewhere_goes_out_and_comes_in_again(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(mem0(tmp_path)))
     other = Cli(tmp_path / "other.db")
 
@@ -360,6 +354,39 @@ def test_what_a_record_was_elsewhere_goes_out_and_comes_in_again(
     assert other.json("import", str(mem0(tmp_path)))["unchanged"] == 2
 
 
+def test_what_chroma_has_not_sorted_in_yet_is_read_too(cli: Cli, tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "chroma.sqlite3")
+    connection.executescript(
+        """
+        CREATE TABLE collections (id TEXT, name TEXT);
+        CREATE TABLE segments (id TEXT, scope TEXT, collection TEXT);
+        CREATE TABLE embeddings (id INTEGER, segment_id TEXT, embedding_id TEXT);
+        CREATE TABLE embedding_metadata (id INTEGER, key TEXT, string_value TEXT, int_value INTEGER,
+            float_value REAL, bool_value INTEGER);
+        CREATE TABLE embeddings_queue (seq_id INTEGER, operation INTEGER, topic TEXT, id TEXT,
+            metadata TEXT);
+        CREATE TABLE max_seq_id (segment_id TEXT, seq_id INTEGER);
+        INSERT INTO collections VALUES ('c', 'notes');
+        INSERT INTO segments VALUES ('m', 'METADATA', 'c'), ('v', 'VECTOR', 'c');
+        INSERT INTO embeddings VALUES (1, 'm', 'one'), (2, 'm', 'two');
+        INSERT INTO embedding_metadata VALUES (1, 'chroma:document', 'First', NULL, NULL, NULL),
+            (1, 'page', NULL, 3, NULL, NULL), (2, 'chroma:document', 'Second', NULL, NULL, NULL);
+        INSERT INTO max_seq_id VALUES ('m', 2);
+        INSERT INTO embeddings_queue VALUES (2, 0, 'persistent://default/default/c', 'two', '{}'),
+            (3, 3, 'persistent://default/default/c', 'two', NULL),
+            (4, 2, 'persistent://default/default/c', 'new', '{"chroma:document": "Third"}');
+        """
+    )
+    connection.close()
+
+    done = cli.json("import", str(tmp_path / "chroma.sqlite3"))
+
+    assert (done["format"], done["created"]) == ("chroma", 2)
+    assert entry(cli, "notes/one")["value"] == "First"
+    assert entry(cli, "notes/new")["value"] == "Third"
+
+
+@pytest.mark.slow
 def test_the_documents_of_chroma_are_read_without_chroma(cli: Cli, tmp_path: Path) -> None:
     chromadb = pytest.importorskip("chromadb")
     client = chromadb.PersistentClient(

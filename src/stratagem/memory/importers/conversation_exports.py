@@ -163,7 +163,7 @@ def read_conversations(path: Path) -> list[Mapping[str, Any]]:
     Raises:
         ImportRefused: There are none, or they cannot be read.
     """
-    found = [
+    found: list[Mapping[str, Any]] = [
         each
         for document in _documents(path, _CONVERSATIONS)
         for each in (document if isinstance(document, list) else [])

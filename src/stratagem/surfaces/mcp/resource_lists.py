@@ -6,14 +6,16 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from stratagem import limits
+from stratagem.clients.skills import SKILL_DESCRIPTION, SKILL_NAME
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.memory.answer_text import brief
 from stratagem.operation import Caller
 from stratagem.surfaces.serving.database import Database
 
-__all__ = ["GUIDE", "JSON", "MARKDOWN", "RESOURCES", "TEMPLATES", "list_entries"]
+__all__ = ["GUIDE", "JSON", "MARKDOWN", "RESOURCES", "SKILL", "TEMPLATES", "list_entries"]
 
 GUIDE: Final = "stratagem://guide"
+SKILL: Final = f"skill://{SKILL_NAME}/SKILL.md"
 JSON: Final = "application/json"
 MARKDOWN: Final = "text/markdown"
 # As many entries are listed to a page.
@@ -26,6 +28,13 @@ RESOURCES: Final[list[dict[str, Any]]] = [
         "name": "guide",
         "title": "How to use this memory",
         "description": "One page: what to store when, how to find it again, branches and errors.",
+        "mimeType": MARKDOWN,
+    },
+    {
+        "uri": SKILL,
+        "name": SKILL_NAME,
+        "title": "Skill",
+        "description": SKILL_DESCRIPTION,
         "mimeType": MARKDOWN,
     },
     {

@@ -26,10 +26,11 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
+from stratagem.clients.skills import skill_text
 from stratagem.errors import TABLE, StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp import resource_lists
-from stratagem.surfaces.mcp.resource_lists import GUIDE, JSON, MARKDOWN
+from stratagem.surfaces.mcp.resource_lists import GUIDE, JSON, MARKDOWN, SKILL
 from stratagem.surfaces.serving.database import Database
 
 __all__ = ["RESOURCES", "TEMPLATES", "list_entries", "read"]
@@ -99,9 +100,10 @@ def read(
     Raises:
         MCPError: Nothing is there, or it cannot be read.
     """
-    if uri == GUIDE and served:
-        guide = (resources.files(__package__) / "guide.md").read_text("utf-8")
-        contents = TextResourceContents(uri=uri, mime_type=MARKDOWN, text=guide)
+    if uri in {GUIDE, SKILL} and served:
+        guide = resources.files(__package__) / "guide.md"
+        text = skill_text() if uri == SKILL else guide.read_text("utf-8")
+        contents = TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)
         return ReadResourceResult(contents=[contents])
     operation, arguments = (_parse(uri) if served else None) or _refuse(uri, protocol_version)
     with _answer_failures(operation):

@@ -24,6 +24,8 @@ from stratagem.surfaces.mcp.client_questions import ClientQuestions
 from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
 from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives
 from stratagem.surfaces.mcp.progress import forward_progress
+from stratagem.surfaces.mcp.resource_lists import SKILL
+from stratagem.surfaces.mcp.skills import serve_skills
 from stratagem.surfaces.mcp.tasks import ClientTasks
 from stratagem.surfaces.mcp.tools import Tools, error_result
 from stratagem.surfaces.mcp.virtual_servers import narrow, serve_tool_set, tool_set_of
@@ -89,6 +91,8 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
         )
     if handlers.may_wait:
         handlers.tasks.serve(server)
+    if handlers.shows_entries:
+        serve_skills(server)
     server.middleware.append(_answer_arguments_that_are_no_object)
     server.middleware.append(serve_tool_set)
     return server
@@ -131,7 +135,7 @@ class _Handlers:
         return self._may_wait or bool(self._settings.expose)
 
     @property
-    def _shows_entries(self) -> bool:
+    def shows_entries(self) -> bool:
         """Whether entries can be read by their addresses: where they can be recalled."""
         return "memory" in self._settings.toolsets
 
@@ -257,11 +261,11 @@ class _Handlers:
         caller = self._callers.of(context)
         listed: list[types.Resource] = []
         if cursor is None:
-            listed += resources.RESOURCES if self._shows_entries else []
+            listed += resources.RESOURCES if self.shows_entries else []
             if self._registered.shows_resources:
                 listed += await self._in_thread(lambda: self._registered.resources(caller))
             listed += await self.forwarded.resources(caller)
-        if not self._shows_entries:
+        if not self.shows_entries:
             _only_page(page)
             return types.ListResourcesResult(resources=listed)
         entries, following = await self._in_thread(
@@ -273,7 +277,7 @@ class _Handlers:
         self, context: Context, page: Page
     ) -> types.ListResourceTemplatesResult:
         _only_page(page)
-        listed = [*resources.TEMPLATES] if self._shows_entries else []
+        listed = [*resources.TEMPLATES] if self.shows_entries else []
         listed += await self.forwarded.templates(self._callers.of(context))
         return types.ListResourceTemplatesResult(resource_templates=listed)
 
@@ -284,7 +288,8 @@ class _Handlers:
         version = context.protocol_version
         if params.uri.startswith(PREFIX) and self._registered.shows_resources:
             return await self._in_thread(lambda: self._registered.read(params.uri, caller))
-        foreign = params.uri.startswith(_SERVERS) or not params.uri.startswith(_OWN)
+        own = params.uri.startswith(_OWN) or params.uri == SKILL
+        foreign = params.uri.startswith(_SERVERS) or not own
         if foreign and self.forwarded.is_served(caller):
             return await self._run_waiting(
                 context,
@@ -294,7 +299,7 @@ class _Handlers:
             )
         return await self._in_thread(
             lambda: resources.read(
-                self._database, params.uri, caller, version, served=self._shows_entries
+                self._database, params.uri, caller, version, served=self.shows_entries
             )
         )
 
