@@ -64,8 +64,7 @@ def test_the_hooks_of_a_package_are_those_that_init_writes(client: str, file: st
         ),
         (
             "claude-code/.claude-plugin/plugin.json",
-            "name version description author homepage repository license keywords skills commands "
-            "agents hooks mcpServers lspServers outputStyles userConfig defaultEnabled",
+            "name version description author license keywords skills hooks mcpServers userConfig",
         ),
         (
             "codex/.codex-plugin/plugin.json",
