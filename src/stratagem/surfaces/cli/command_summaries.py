@@ -48,7 +48,7 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
     ),
     "import": (
         "Looking after a database",
-        "Read an exported branch, the file of the MCP memory server, or a folder of Markdown.",
+        "Read an exported branch, or the memories of another tool.",
     ),
     "mcp": (
         "For agents",
