@@ -105,6 +105,10 @@ soak: $(DEV) ## random walks for MINUTES=5, then the slow tests: crashes, full d
 	$(BIN)/python -m tests.properties.walks --minutes $(MINUTES)
 	$(PYTEST) -m slow tests $(ARGS)
 
+.PHONY: clients
+clients: $(DEV) ## ask the clients that npm has to read what `init` wrote and what plugins/ holds
+	$(PYTEST) -m slow tests/surfaces/cli/test_client_programs.py $(ARGS)
+
 .PHONY: conformance
 conformance: $(DEV) ## run the official MCP conformance suite against the server
 	tests/conformance/run.sh $(ARGS)
