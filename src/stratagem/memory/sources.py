@@ -7,7 +7,7 @@ be taken is refused with the file, the line and the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ __all__ = [
     "JsonLine",
     "Position",
     "Source",
+    "bounded_tags",
     "entry_draft",
     "event_draft",
     "field_of",
@@ -199,6 +200,12 @@ def event_draft(record: Mapping[str, Any], namespace: object, source: str | None
     if source is not None:
         content["source"] = source
     return Draft(EVENT_LOGGED, content, logged_events(_check_namespace(namespace)))
+
+
+def bounded_tags(tags: Iterable[str]) -> list[str]:
+    """Return those tags of another tool that are short enough, each once, as many as fit."""
+    short = [tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= limits.TAG_CHARS_MAX]
+    return short[: limits.TAGS_MAX]
 
 
 def field_of(record: Mapping[str, Any], name: str) -> Any:

@@ -16,10 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.memory.importers.front_matter import NotePage, read_page, time_of
-from stratagem.memory.sources import Format, Position, entry_draft, refuse_with_location
+from stratagem.memory.sources import (
+    Format,
+    Position,
+    bounded_tags,
+    entry_draft,
+    refuse_with_location,
+)
 from stratagem.note_files import NoteFiles, Skipped
 
 __all__ = [
@@ -71,7 +76,7 @@ class _NoteFolder:
                         note.key,
                         note.text,
                         self._namespace,
-                        tags=_short_tags([self.format, *note.tags]),
+                        tags=bounded_tags([self.format, *note.tags]),
                         origin={"format": self.format, **note.origin},
                     )
                     for note in self._notes(path, read_page(files.text(path)), files)
@@ -199,9 +204,3 @@ def _slug(title: str) -> str:
 
 def _number(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _short_tags(tags: list[str]) -> list[str]:
-    """Return those tags that can be ones, each once."""
-    fitting = [tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= limits.TAG_CHARS_MAX]
-    return fitting[: limits.TAGS_MAX]

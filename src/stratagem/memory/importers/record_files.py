@@ -22,6 +22,7 @@ from stratagem.memory.sources import (
     Format,
     InvalidRecord,
     Position,
+    bounded_tags,
     entry_draft,
     read_whole,
     refuse_with_location,
@@ -56,7 +57,7 @@ class _Records:
                     key[: limits.KEY_CHARS_MAX],
                     text,
                     self._namespace,
-                    tags=_fitting([self.format, *tags]),
+                    tags=bounded_tags([self.format, *tags]),
                     origin={"format": self.format, **origin},
                 )
             yield draft
@@ -98,7 +99,7 @@ class MemoryServiceFile(_Records):
 
     def _records(self) -> Iterator[tuple[str, str, list[str], dict[str, Any]]]:
         for row in memory_service_records(self._path):
-            tags = [*_listed(row["tags"]), *_listed(row["memory_type"])]
+            tags = [*_split_tags(row["tags"]), *_split_tags(row["memory_type"])]
             at = time_of(row["updated_at"] or row["created_at"])
             origin: dict[str, Any] = {"id": row["content_hash"]}
             if at:
@@ -140,7 +141,7 @@ def _json(data: bytes, path: Path) -> Any:
         raise ImportRefused(f"{path} is not whole JSON ({error.msg}).", file=str(path)) from error
 
 
-def _listed(value: Any) -> list[str]:
+def _split_tags(value: Any) -> list[str]:
     """Return tags that stand in one field, by commas or as JSON."""
     if not isinstance(value, str):
         return []
@@ -160,8 +161,3 @@ def _loads(text: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-
-
-def _fitting(tags: list[str]) -> list[str]:
-    short = [tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= limits.TAG_CHARS_MAX]
-    return short[: limits.TAGS_MAX]
