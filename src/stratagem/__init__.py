@@ -3,67 +3,66 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stratagem.errors import (
-    AmbiguousName,
-    AuthorizationRequired,
-    BranchExists,
-    BranchNotFound,
-    BranchProtected,
-    BudgetExceeded,
-    ConceptNotFound,
-    CopyUnfinished,
-    CorrectionUnavailable,
-    DatabaseCorrupt,
-    DatabaseNotFound,
-    DatabaseTooNew,
-    EmbeddingFailed,
-    ExecutionFailed,
-    ExecutionNotFound,
-    ExecutionTimeout,
-    GraphServiceFailed,
-    GuardrailBlocked,
-    GuardrailFailed,
-    ImportRefused,
-    IncidentNotFound,
-    InternalFault,
-    InvalidInput,
-    LookupNotFound,
-    MergeConflict,
-    MissingRequired,
-    NotInTransaction,
-    OperationNotFound,
-    OutcomeNotFound,
-    PathNotFound,
-    PermissionDenied,
-    RateLimited,
-    ReadOnly,
-    RecordRetired,
-    RelationshipNotFound,
-    RequestReused,
-    RequestTimedOut,
-    RequestTooLarge,
-    ResourceNotFound,
-    RouteNotFound,
-    SecretUnavailable,
-    ServiceUnavailable,
-    ShuttingDown,
-    SolutionNotFound,
-    StorageBusy,
-    StorageFull,
-    StorageUnavailable,
-    StratagemError,
-    SwitchUnavailable,
-    ToolExists,
-    ToolNotFound,
-    TransactionConflict,
-    TransactionEnded,
-    Unauthenticated,
-    ValidationFailed,
-    VectorServiceFailed,
-    VersionConflict,
-)
-
 if TYPE_CHECKING:
+    from stratagem.errors import (
+        AmbiguousName,
+        AuthorizationRequired,
+        BranchExists,
+        BranchNotFound,
+        BranchProtected,
+        BudgetExceeded,
+        ConceptNotFound,
+        CopyUnfinished,
+        CorrectionUnavailable,
+        DatabaseCorrupt,
+        DatabaseNotFound,
+        DatabaseTooNew,
+        EmbeddingFailed,
+        ExecutionFailed,
+        ExecutionNotFound,
+        ExecutionTimeout,
+        GraphServiceFailed,
+        GuardrailBlocked,
+        GuardrailFailed,
+        ImportRefused,
+        IncidentNotFound,
+        InternalFault,
+        InvalidInput,
+        LookupNotFound,
+        MergeConflict,
+        MissingRequired,
+        NotInTransaction,
+        OperationNotFound,
+        OutcomeNotFound,
+        PathNotFound,
+        PermissionDenied,
+        RateLimited,
+        ReadOnly,
+        RecordRetired,
+        RelationshipNotFound,
+        RequestReused,
+        RequestTimedOut,
+        RequestTooLarge,
+        ResourceNotFound,
+        RouteNotFound,
+        SecretUnavailable,
+        ServiceUnavailable,
+        ShuttingDown,
+        SolutionNotFound,
+        StorageBusy,
+        StorageFull,
+        StorageUnavailable,
+        StratagemError,
+        SwitchUnavailable,
+        ToolExists,
+        ToolNotFound,
+        TransactionConflict,
+        TransactionEnded,
+        Unauthenticated,
+        ValidationFailed,
+        VectorServiceFailed,
+        VersionConflict,
+    )
     from stratagem.gateway.handlers.functions import tool
     from stratagem.sdk.embedded import Stratagem
     from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
@@ -137,7 +136,9 @@ __all__ = [
     "tool",
 ]
 
-# Imported on first use: a server answers the handshake before it needs a database.
+# Imported on first use: a server answers the handshake before it needs a database, and a hook of
+# an agent's client needs none of it.
+_ERRORS = "stratagem.errors"
 _LATER = {
     "AsyncStratagem": ("stratagem.sdk.embedded_async", "AsyncStratagem"),
     "Stratagem": ("stratagem.sdk.embedded", "Stratagem"),
@@ -153,9 +154,9 @@ if not TYPE_CHECKING:
     # A type checker that saw it would take any name for one of ours.
 
     def __getattr__(name: str) -> Any:
-        if name not in _LATER:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, attribute = _LATER[name]
+        module, attribute = _LATER.get(name, (_ERRORS, name))
         value = globals()[name] = getattr(import_module(module), attribute)
         return value
 

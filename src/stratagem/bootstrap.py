@@ -18,6 +18,8 @@ from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
 from stratagem.access.workspaces import files_of
 from stratagem.call_correction import CallCorrector
+from stratagem.capture.kinds import KINDS as CAPTURE_KINDS
+from stratagem.capture.spool_files import Spool
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.deferred_modules import asyncio
 from stratagem.developer.kinds import KINDS as DEVELOPER_KINDS
@@ -30,6 +32,7 @@ from stratagem.errors import (
     ServiceUnavailable,
     StorageBusy,
     StorageUnavailable,
+    StratagemError,
     ValidationFailed,
 )
 from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
@@ -86,6 +89,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+# How long what could not be written is left alone.
+_SPOOL_PAUSE_SECONDS: Final = 30.0
 # The workspace of whoever names none.
 DEFAULT = "default"
 # Every kind of record that a database may hold.
@@ -97,6 +102,7 @@ KINDS = Kinds(
         *GATEWAY_KINDS,
         *ACCESS_KINDS,
         *DEVELOPER_KINDS,
+        *CAPTURE_KINDS,
     )
 )
 
@@ -148,6 +154,7 @@ class Runtime:
         self._assembling = threading.Lock()
         self._gateway: GatewayParts | None = None
         self._correct = CallCorrector(foundation)
+        self._spool = _SpoolWatch(foundation)
 
     @property
     def gateway(self) -> GatewayParts:
@@ -184,6 +191,7 @@ class Runtime:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
+        self.take_spooled()
         operation, call, caller = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
@@ -192,6 +200,8 @@ class Runtime:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
+        if self._spool.waits:
+            await asyncio.to_thread(self._spool.take)
         operation, call, caller = await self._prepare_async(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
@@ -205,6 +215,10 @@ class Runtime:
         part = getattr(self, operation.part)
         answer = await asyncio.to_thread(operation.run, part, call.given, caller)
         return _with_correction(_hide_transaction(answer, caller), call)
+
+    def take_spooled(self) -> None:
+        """Write what hooks left to be written, if that can be done now."""
+        self._spool.take()
 
     def look_at_clock(self) -> None:
         """Warn in the log where the clock has jumped."""
@@ -283,6 +297,38 @@ class Runtime:
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
+
+
+class _SpoolWatch:
+    """Has what hooks left written before anybody reads."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        self._foundation = foundation
+        location = foundation.store.location
+        in_file = location != MEMORY and not is_address(location)
+        self._spool = Spool(location) if in_file and not foundation.store.read_only else None
+        self._not_before = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is to be written now."""
+        return (
+            self._spool is not None
+            and not self._spool.is_empty()
+            and time.monotonic() >= self._not_before
+        )
+
+    def take(self) -> None:
+        """Write what waits; a call is not refused because that cannot be written now."""
+        if not self.waits:
+            return
+        from stratagem.capture.intake import take_spooled
+
+        try:
+            take_spooled(self._foundation, self._foundation.store.location)
+        except (StratagemError, OSError) as error:
+            self._not_before = time.monotonic() + _SPOOL_PAUSE_SECONDS
+            logger.warning("What hooks captured waits to be written: %s", error)
 
 
 class _PutOff(Exception):
@@ -402,7 +448,9 @@ def start(settings: Settings) -> Runtime:
     )
     if settings.deliver:
         projections.start()
-    return Runtime(foundation, settings, projections)
+    runtime = Runtime(foundation, settings, projections)
+    runtime.take_spooled()
+    return runtime
 
 
 def _find_concepts(foundation: Foundation, caller: Caller, query: FinderQuery) -> list[FoundByName]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from stratagem.errors import DatabaseNotFound, ValidationFailed
+from stratagem.projects import DATABASE_NAME, PROJECT_FOLDER, find_project, user_folder
 
 __all__ = [
     "DATABASE_NAME",
@@ -33,8 +34,6 @@ __all__ = [
     "typed_command",
 ]
 
-PROJECT_FOLDER: Final = ".stratagem"
-DATABASE_NAME: Final = "stratagem.db"
 _NEAR_MAX: Final = 3
 _HOST: Final = r"(?:[\w.%-]+|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?"
 # An address may name several servers, of which the driver takes the one that answers.
@@ -97,13 +96,10 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     """Return the database to use: the one named, the project's own, or the user's own."""
     if explicit:
         return Path(explicit).expanduser()
-    here = (folder or Path.cwd()).resolve()
-    for place in (here, *here.parents):
-        if (place / PROJECT_FOLDER).is_dir():
-            return place / PROJECT_FOLDER / DATABASE_NAME
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+    project = find_project(str(folder or Path.cwd()))
+    if project is not None:
+        return Path(project) / PROJECT_FOLDER / DATABASE_NAME
+    return Path(user_folder()) / DATABASE_NAME
 
 
 def is_there(place: str) -> bool:

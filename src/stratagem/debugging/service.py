@@ -40,7 +40,7 @@ from stratagem.search.foundation import BoundSystem, Foundation
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Debugging", "refuse_retired"]
+__all__ = ["Debugging", "rank_solutions", "refuse_retired"]
 
 # Above it two incidents are likely the same one, told differently.
 _TWIN_RELEVANCE = TRY_MIN
@@ -155,7 +155,7 @@ class Debugging(BoundSystem):
             likely = [
                 match for match in matches if match.relevance >= self._foundation.relevance_min
             ]
-            ranked = _rank(records, likely, solutions, caller, view.time)[:limit]
+            ranked = rank_solutions(records, likely, solutions, caller, view.time)[:limit]
         answer = RankedSolutions(
             lookup_id=None,
             incidents=[_incident_match(match, solutions[match.incident_id]) for match in matches],
@@ -560,7 +560,7 @@ def _stand_for_merged(
     return list(found.values())
 
 
-def _rank(
+def rank_solutions(
     records: IncidentRecords,
     likely: Sequence[SimilarIncident],
     solutions: Mapping[str, Sequence[Solution]],

@@ -103,8 +103,10 @@ class RecordKind:
 
     `set_fields` are the payload fields whose value is a set of strings. A kind without
     `writes` is a stream: its events stand for themselves, and a merge carries them over.
-    Of `yielding` fields a merge keeps the target's value where both sides changed it. `expiry` is
-    the field that says when a record expires: of two versions in conflict the later one stands.
+    Of `yielding` fields a merge keeps the target's value where both sides changed it. A `lasting`
+    field that either side has stays where both changed the record: no merge takes a mark off.
+    `expiry` is the field that says when a record expires: of two versions in conflict the later one
+    stands.
 
     `erasable`: the payload fields that hold what callers wrote; when a record is purged, copies of
     them are looked for in the `quoting` fields of other kinds, which hold what calls were made with
@@ -134,6 +136,7 @@ class RecordKind:
     set_fields: frozenset[str] = field(default_factory=frozenset)
     validate: Callable[[Mapping[str, Any]], None] | None = None
     yielding: frozenset[str] = field(default_factory=frozenset)
+    lasting: frozenset[str] = field(default_factory=frozenset)
     expiry: str | None = None
     grouped: bool = False
     derived: bool = False

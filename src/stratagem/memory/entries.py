@@ -14,7 +14,7 @@ from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
-from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, entries
+from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, TRUST, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
 from stratagem.memory.parameters import (
     KEY_ALIASES,
@@ -320,7 +320,10 @@ class Entries(BoundSystem):
                 return None
         tags = content.get("tags") or []
         at, actor = moments.iso(version.at), version.actor
-        return Entry(key, value, version.sequence, at, where, tags, expires, actor)
+        entry = Entry(key, value, version.sequence, at, where, tags, expires, actor)
+        if "source" in content or TRUST in content:
+            entry.source, entry.trust = content.get("source"), content.get(TRUST)
+        return entry
 
     def _recall_event(
         self,
@@ -347,7 +350,9 @@ class Entries(BoundSystem):
         if not found:
             return None
         at, tags = moments.iso(event.at), content.get("tags") or []
-        return Entry(key, value, sequence, at, event.space.namespace, tags, None, event.actor)
+        entry = Entry(key, value, sequence, at, event.space.namespace, tags, None, event.actor)
+        entry.source, entry.trust = content.get("source"), content.get(TRUST)
+        return entry
 
     def _has_branch_changed(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
         """Check on a miss what a hit need not check; say whether the branch is another now."""

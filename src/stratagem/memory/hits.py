@@ -18,7 +18,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
-from stratagem.memory.kinds import ENTRY, logged_events
+from stratagem.memory.kinds import ENTRY, TRUST, logged_events
 from stratagem.memory.models import Hit, Instruction, Reply
 from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
 from stratagem.search import analysis, ranking, relevance
@@ -193,6 +193,8 @@ class HitReader:
             actor=event.actor,
             passage=passage,
             chars=len(found.text) if passage is not None else None,
+            source=content.get("source"),
+            trust=content.get(TRUST),
         )
         if "expires_at" in content:
             hit.expires = moments.iso(content["expires_at"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stratagem.engine import values
 from stratagem.engine.events import Space
@@ -17,7 +17,13 @@ __all__ = [
     "ENTRY_STORED",
     "EVENT",
     "EVENT_LOGGED",
+    "FACET_CAPTURED",
+    "FACET_UNTRUSTED",
     "KINDS",
+    "PINNED",
+    "TRUST",
+    "UNTRUSTED",
+    "Source",
     "entries",
     "label_facet",
     "logged_events",
@@ -29,6 +35,18 @@ EVENT: Final = "event"
 ENTRY_STORED: Final = "EntryStored"
 ENTRY_FORGOTTEN: Final = "EntryForgotten"
 EVENT_LOGGED: Final = "EventLogged"
+
+# Where a record came from, in its field `source`; one that a caller wrote by itself has none.
+Source = Literal["user", "assistant", "tool", "web", "import", "remote"]
+# The field that says how far a record is trusted, and what it says where it is not: such a text is
+# found by whoever searches, and never put before a model unasked.
+TRUST: Final = "trust"
+UNTRUSTED: Final = "untrusted"
+FACET_UNTRUSTED: Final = "untrusted"
+# What came in by itself has an id in its field `capture`.
+FACET_CAPTURED: Final = "captured"
+# The tag of what every session is to know.
+PINNED: Final = "pinned"
 
 
 @lru_cache(maxsize=1024)
@@ -58,7 +76,7 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     return Projection(
         expires_at=content.get("expires_at"),
         tags=tuple(content.get("tags", ())),
-        facets=_facets(value) if indexed else (),
+        facets=(*(_facets(value) if indexed else ()), *_origin_facets(content)),
         session=content.get("session") if indexed else None,
         # The key is the entry's title: people search for what they named it.
         text=Text(key or "", values.text_of(value)) if indexed else None,
@@ -73,7 +91,7 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
         facets.append(session_facet(session))
     return Projection(
         tags=tuple(content.get("tags", ())),
-        facets=(*facets, *_facets(data)),
+        facets=(*facets, *_facets(data), *_origin_facets(content)),
         session=session,
         text=Text(content["event"], values.text_of(data)),
     )
@@ -81,6 +99,13 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
 
 def _facets(value: Any) -> tuple[str, ...]:
     return (STANDING,) if is_standing(words_of(value), role_of(value)) else ()
+
+
+def _origin_facets(content: Mapping[str, Any]) -> Iterator[str]:
+    if content.get(TRUST) == UNTRUSTED:
+        yield FACET_UNTRUSTED
+    if "capture" in content:
+        yield FACET_CAPTURED
 
 
 def _check_merged(content: Mapping[str, Any]) -> None:
@@ -100,8 +125,11 @@ KINDS: Final = (
         writes=ENTRY_STORED,
         deletes=ENTRY_FORGOTTEN,
         set_fields=frozenset({"tags"}),
-        # In which session it was written, and whether it is indexed, is nothing to ask about.
-        yielding=frozenset({"session", "index"}),
+        # In which session it was written, where it came from, and whether it is indexed, is
+        # nothing to ask about.
+        yielding=frozenset({"session", "index", "source"}),
+        # A merge never raises trust.
+        lasting=frozenset({TRUST}),
         expiry="expires_at",
         validate=_check_merged,
         erasable=("value",),

@@ -21,6 +21,7 @@ from stratagem.memory.entries import check_names, check_tags
 from stratagem.memory.kinds import (
     ENTRY,
     EVENT,
+    TRUST,
     entries,
     label_facet,
     logged_events,
@@ -318,6 +319,8 @@ def _entry(content: EventContent) -> Entry:
         tags=stored.get("tags", []),
         expires=None if expires is None else moments.iso(expires),
         actor=content.actor,
+        source=stored.get("source"),
+        trust=stored.get(TRUST),
     )
 
 
@@ -332,4 +335,6 @@ def _event(content: EventContent) -> LoggedEvent:
         tags=logged.get("tags", []),
         session=logged.get("session"),
         actor=content.actor,
+        source=logged.get("source"),
+        trust=logged.get(TRUST),
     )

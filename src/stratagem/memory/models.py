@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 Mode = Literal["hybrid", "lexical"]
+# Which of two memories that are read together has something.
+Place = Literal["project", "personal"]
 
 
 @dataclass(slots=True, repr=False)
@@ -68,7 +70,11 @@ class StoredMany(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Entry(DisplayableResult):
-    """A value under a key, as some view shows it; `actor` is who wrote it."""
+    """A value under a key, as some view shows it; `actor` is who wrote it.
+
+    `source` says where it came from, where it was not written by a caller; `trust` is "untrusted"
+    until a person has looked at it. `place` says which memory has it, where two are read together.
+    """
 
     key: str
     value: Any
@@ -78,6 +84,9 @@ class Entry(DisplayableResult):
     tags: list[str]
     expires: str | None = None
     actor: str | None = None
+    source: str | None = None
+    trust: str | None = None
+    place: Place | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -130,7 +139,10 @@ class Miss(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class LoggedEvent(DisplayableResult):
-    """Something that happened, as it was logged; `actor` is who logged it."""
+    """Something that happened, as it was logged; `actor` is who logged it.
+
+    `source`, `trust` and `place` are as in an entry.
+    """
 
     sequence: int
     event: str
@@ -140,6 +152,9 @@ class LoggedEvent(DisplayableResult):
     tags: list[str]
     session: str | None = None
     actor: str | None = None
+    source: str | None = None
+    trust: str | None = None
+    place: Place | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -252,7 +267,8 @@ class Hit(DisplayableResult):
 
     `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
     that matches best. A message of a user has its `reply`, one of an assistant what it is a
-    `reply_to`. A concept or an incident has its id as `key`, and a `name`.
+    `reply_to`. A concept or an incident has its id as `key`, and a `name`. `source`, `trust` and
+    `place` are as in an entry.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]
@@ -275,6 +291,9 @@ class Hit(DisplayableResult):
     reply_to: Reply | None = None
     name: str | None = None
     contested_by: list[str] | None = None
+    source: str | None = None
+    trust: str | None = None
+    place: Place | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -14,7 +14,6 @@ a zero vector, which means "no opinion", and are left to lexical search.
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -24,6 +23,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from stratagem.deferred_modules import np
 from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.search.function_cache import FunctionCache
+from stratagem.search.static_tokens import (
+    DIMENSIONS,
+    MODEL_ARCHIVE,
+    MODEL_NAME,
+    MODEL_TOKENIZER,
+    ROOTS,
+    chunk_ids,
+    count_tokens,
+)
 from stratagem.search.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -34,25 +42,15 @@ __all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "reco
 # The names that `choose` takes, the default first.
 EMBEDDERS: Final = ("static", "minilm", "none")
 
-_MODEL: Final = Path(__file__).parent / "model"
-# The start of the SHA-256 of model.npz and of tokenizer.json; a test compares.
 _MODEL_FAMILY: Final = "stratagem-static-"
-_MODEL_NAME: Final = f"{_MODEL_FAMILY}1:656d1a9b+c655cb7a"
-_DIMENSIONS: Final = 256
-_TOKENS_MAX: Final = 256
-# Far more text than 256 tokens are made of: the rest of a long one is not even looked at.
-_TEXT_CHARS_MAX: Final = 8_192
 # Chunks between spaces, seen again, are looked up. 16,384 of them take about 3 MB.
 _CHUNKS_MAX: Final = 16_384
 _CHUNK_CHARS_MAX: Final = 64
-# camelCase | letter-digit | digit-letter | snake_case
-_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024
 _FREQUENT_FROM: Final = 500
 _FREQUENT_WORDS: Final = 8_000
 _STRIDES: Final = (7_919, 5_471, 3_491)
-_ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
 
 
 class Embedder(Protocol):
@@ -97,8 +95,8 @@ class StaticEmbedder:
     that processes share it and only the pages of words that occur are ever in memory.
     """
 
-    name: Final = _MODEL_NAME
-    dimensions: Final = _DIMENSIONS
+    name: Final = MODEL_NAME
+    dimensions: Final = DIMENSIONS
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -117,7 +115,7 @@ class StaticEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text: of length one, or zeros where no token is known."""
         model = self._ready()
-        rows = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
         for row, text in zip(rows, texts, strict=True):
             _embed_into(row, text, model)
         return rows
@@ -181,7 +179,7 @@ def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
     if not counts:
         return
     ids = np.fromiter(counts, np.intp, len(counts))
-    roots = np.array([_ROOTS[count] for count in counts.values()], np.float32)
+    roots = np.array([ROOTS[count] for count in counts.values()], np.float32)
     np.matmul(roots * model.scale[ids], model.table[ids].astype(np.float32), out=row)
     row /= math.sqrt(row @ row) or 1.0
 
@@ -197,33 +195,21 @@ def _make_random_texts(model: _Model) -> NDArray[np.float32]:
 
 def _token_counts(text: str, model: _Model) -> dict[int, int]:
     chunks = model.chunks
-    ids: list[int] = []
-    for chunk in text[:_TEXT_CHARS_MAX].split():
-        ids += chunks[chunk] if len(chunk) <= _CHUNK_CHARS_MAX else _chunk_ids(chunk, model.words)
-    counts: dict[int, int] = {}
-    for id_ in ids[:_TOKENS_MAX]:
-        counts[id_] = counts.get(id_, 0) + 1
-    counts.pop(model.words.unknown_id, None)
-    return counts
+
+    def ids_of(chunk: str) -> tuple[int, ...]:
+        return chunks[chunk] if len(chunk) <= _CHUNK_CHARS_MAX else chunk_ids(chunk, model.words)
+
+    return count_tokens(text, ids_of, model.words.unknown_id)
 
 
 def _read_model() -> _Model:
-    words = WordPiece.read(_MODEL / "tokenizer.json")
+    words = WordPiece.read(Path(MODEL_TOKENIZER))
     chunks = FunctionCache[str, tuple[int, ...]](
-        partial(_chunk_ids, words=words), entries_max=_CHUNKS_MAX
+        partial(chunk_ids, words=words), entries_max=_CHUNKS_MAX
     )
-    archive = _MODEL / "model.npz"
+    archive = Path(MODEL_ARCHIVE)
     table, scale = _map_array(archive, "table"), _map_array(archive, "scale")
     return _Model(words, chunks, table, scale)
-
-
-def _chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
-    # Most chunks are a word with no border in it, which the vocabulary knows.
-    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
-        whole = words.whole(chunk.lower())
-        if whole is not None:
-            return (whole,)
-    return tuple(words.encode(_BORDER.sub(" ", chunk)))
 
 
 def _map_array(archive: Path, name: str) -> NDArray[Any]:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from stratagem.errors import InternalFault
 from stratagem.search.function_cache import FunctionCache
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["WordPiece"]
 
@@ -60,7 +60,7 @@ class WordPiece:
     """A reader of text for one vocabulary. Safe to share between threads."""
 
     def __init__(
-        self, vocabulary: dict[str, int], *, unknown: str, prefix: str, chars_max: int
+        self, vocabulary: Mapping[str, int], *, unknown: str, prefix: str, chars_max: int
     ) -> None:
         self.unknown_id: Final = vocabulary[unknown]
         self._vocabulary = vocabulary
@@ -75,6 +75,8 @@ class WordPiece:
         Raises:
             InternalFault: The file asks for a rule that is not known here.
         """
+        import orjson
+
         document = orjson.loads(path.read_bytes())
         _check(document)
         model = document["model"]
@@ -130,6 +132,8 @@ def _check(document: dict[str, Any]) -> None:
         document[part] == rule for part, rule in _UNDERSTOOD.items()
     )
     if not known:
+        from stratagem.errors import InternalFault
+
         message = "The tokenizer file asks for rules that this reader does not know."
         raise InternalFault(message)
 

@@ -380,10 +380,12 @@ class _Merger:
         ]
         if open_places:
             self.open.append(_OpenRecord(name, open_places, base, ours, theirs, origin))
+            return
         # Where they conflict, the value holds our side: what a conflict in a yielding field is
         # resolved to.
-        elif merged.settled or merged.conflicts or not _is_same_side(merged.value, ours):
-            self.write(name, ours, merged.value, origin)
+        value = _with_lasting(kind, base, ours, theirs, merged.value)
+        if merged.settled or merged.conflicts or not _is_same_side(value, ours):
+            self.write(name, ours, value, origin)
 
     def decide(self) -> None:
         """Apply the decisions to what is open; what has none is a conflict."""
@@ -432,6 +434,8 @@ class _Merger:
 
     def conclude(self, record: _OpenRecord, value: Side) -> None:
         self.merge.resolved += len(record.conflicts)
+        kind = self.kind(record.name.space)
+        value = _with_lasting(kind, record.base, record.ours, record.theirs, value)
         self.write(record.name, record.ours, value, record.origin)
 
     def decision(self, names: Sequence[str]) -> Decision | None:
@@ -478,6 +482,23 @@ class _Merger:
 
     def kind(self, space: Space) -> RecordKind:
         return self.reader.kinds.record(space.kind)
+
+
+def _with_lasting(kind: RecordKind, base: Base, ours: Side, theirs: Side, value: Side) -> Side:
+    """Return a merged record with the marks that either side has, where both changed it."""
+    changed = isinstance(value, dict) and not (
+        _is_same_side(base, ours) or _is_same_side(base, theirs)
+    )
+    if not (kind.lasting and changed):
+        return value
+    marks = {
+        name: side[name]
+        for side in (theirs, ours)
+        if isinstance(side, dict)
+        for name in kind.lasting
+        if name in side
+    }
+    return cast("Side", {**cast("dict[str, Any]", value), **marks})
 
 
 def _gained_events(reader: Reader, lineage: Lineage, known: Vector) -> list[StreamEvent]:

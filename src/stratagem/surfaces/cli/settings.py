@@ -20,6 +20,7 @@ import typer
 from stratagem import limits
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
+from stratagem.hooks.settings import HOOK_SETTINGS
 from stratagem.places import PROJECT_FOLDER
 
 __all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
@@ -181,6 +182,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         Setting("log_format", "text", "how problems and requests are logged: text or json"),
         Setting("graph", "built in", "what answers questions about the graph of concepts"),
         Setting("vectors", "built in", "what finds concepts by meaning"),
+        *(Setting(*each) for each in HOOK_SETTINGS),
     )
 }
 

@@ -1,0 +1,55 @@
+"""The records of capture: what was decided about something that came in, and drafts of incidents.
+
+A draft is what a session suggests: a command failed, something was done, the command succeeded. It
+is no incident: no lookup finds it, and nothing ranks it, until a person has approved it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.engine.events import Space
+from stratagem.engine.records import EventKind, Projection, RecordKind
+
+__all__ = [
+    "DRAFTS",
+    "DRAFT_ENDED",
+    "DRAFT_KEPT",
+    "FACET_DRAFT",
+    "KINDS",
+    "REVIEWED",
+    "REVIEWS",
+]
+
+_NAMESPACE: Final = "capture"
+REVIEWS: Final = Space("review", _NAMESPACE)
+DRAFTS: Final = Space("incident_draft", _NAMESPACE)
+REVIEWED: Final = "CaptureReviewed"
+DRAFT_KEPT: Final = "IncidentDraftKept"
+DRAFT_ENDED: Final = "IncidentDraftEnded"
+# What all drafts are found by.
+FACET_DRAFT: Final = "incident_draft"
+
+
+def _review(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection()
+
+
+def _draft(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(FACET_DRAFT,))
+
+
+KINDS: Final = (
+    RecordKind(REVIEWS.kind, (EventKind(REVIEWED, _review),), writes=REVIEWED),
+    RecordKind(
+        DRAFTS.kind,
+        (
+            EventKind(DRAFT_KEPT, _draft),
+            EventKind(DRAFT_ENDED, lambda _content, _key: Projection(deleted=True), deletes=True),
+        ),
+        writes=DRAFT_KEPT,
+        deletes=DRAFT_ENDED,
+        erasable=("error", "steps"),
+    ),
+)

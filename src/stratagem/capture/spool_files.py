@@ -1,0 +1,146 @@
+"""The spool: what is to be written into a database, in files beside it, one for each thing.
+
+A file appears whole or not at all. Whoever writes them into the database first gathers them in one
+batch file, then writes the batch under its name as the request id, and then removes it. A process
+that is killed at any point loses nothing, and nothing is written twice: files that a batch has are
+removed before another one is made, and a batch that was written is recognised by its request id.
+
+Hooks import this, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+__all__ = ["Spool", "hooks_folder"]
+
+# What waits is bounded: where nothing can be written for weeks, the newest is kept.
+_WAITING_MAX: Final = 5_000
+# One transaction takes so many.
+_BATCH_MAX: Final = 500
+_BATCH: Final = "batch-"
+
+
+def hooks_folder(database: str) -> str:
+    """Return the folder of hooks beside a database."""
+    return f"{database}-hooks"
+
+
+class Spool:
+    """The spool beside a database."""
+
+    def __init__(self, database: str) -> None:
+        self._folder = os.path.join(hooks_folder(database), "spool")
+
+    def put(self, item: Mapping[str, Any]) -> None:
+        """Leave something to be written, durably."""
+        os.makedirs(self._folder, 0o700, exist_ok=True)
+        # In the order of writing; two processes of one instant are told apart by chance.
+        name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"  # noqa: TID251 -- orders files only
+        self._write(f"{name}.json", [{"id": name, **item}])
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        try:
+            with os.scandir(self._folder) as found:
+                return not any(entry.name.endswith(".json") for entry in found)
+        except OSError:
+            return True
+
+    @contextmanager
+    def batches(self) -> Iterator[Iterator[tuple[str, list[dict[str, Any]]]]]:
+        """Give the batches that wait, while no other process takes them; none where one does."""
+        with _lock(os.path.join(self._folder, "lock")) as held:
+            yield self._batches() if held else iter(())
+
+    def remove(self, batch: str) -> None:
+        """Remove a batch that was written."""
+        os.unlink(os.path.join(self._folder, f"{batch}.json"))
+
+    def trim(self) -> None:
+        """Remove the oldest of what could not be written for so long that it piles up."""
+        names = [name for name in self._names() if not name.startswith(_BATCH)]
+        for name in names[:-_WAITING_MAX]:
+            os.unlink(os.path.join(self._folder, name))
+
+    def _batches(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        names = self._names()
+        for name in names:
+            if name.startswith(_BATCH):
+                yield name.removesuffix(".json"), self._gathered(name)
+        single = [name for name in self._names() if not name.startswith(_BATCH)]
+        for begin in range(0, len(single), _BATCH_MAX):
+            batch = self._gather(single[begin : begin + _BATCH_MAX])
+            if batch:
+                yield batch.removesuffix(".json"), self._gathered(batch)
+
+    def _gather(self, names: list[str]) -> str | None:
+        items = [item for name in names for item in self._read(name)]
+        for name in names:
+            if not self._read(name):
+                os.unlink(os.path.join(self._folder, name))
+        if not items:
+            return None
+        batch = f"{_BATCH}{os.urandom(8).hex()}.json"
+        self._write(batch, items)
+        return batch
+
+    def _gathered(self, batch: str) -> list[dict[str, Any]]:
+        """Return the items of a batch, once the files they came from are gone."""
+        items = self._read(batch)
+        for item in items:
+            try:
+                os.unlink(os.path.join(self._folder, f"{item['id']}.json"))
+            except OSError:
+                continue
+        return items
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))
+        except OSError:
+            return []
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        try:
+            with open(os.path.join(self._folder, name), encoding="utf-8") as file:
+                items = json.load(file)
+        except (OSError, ValueError):
+            return []
+        return [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+
+    def _write(self, name: str, items: list[dict[str, Any]]) -> None:
+        aside = os.path.join(self._folder, f".{name}.{os.getpid()}")
+        with open(aside, "w", encoding="utf-8") as file:
+            json.dump(items, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, os.path.join(self._folder, name))
+
+
+@contextmanager
+def _lock(path: str) -> Iterator[bool]:
+    """Hold a lock on a file if nobody else does; say whether it is held."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover -- Windows has no such lock; batches are recognised
+        yield True
+        return
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(file)

@@ -1,0 +1,139 @@
+"""What a session begins with: plain facts about where things stand, in a few lines.
+
+Where the last session ended, what is open, what was pinned, what the user wants from now on, and
+what keeps failing here with what fixed it. What has nothing to say takes no room. Nothing of tools
+or the web is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from stratagem.bootstrap import Runtime
+from stratagem.debugging.automation import list_known_fixes
+from stratagem.debugging.kinds import OUTCOME, facet_listed
+from stratagem.engine.lineage import View
+from stratagem.hooks.context_text import cut, mark, strip_marked
+from stratagem.hooks.session_files import SessionFiles
+from stratagem.hooks.settings import HookSettings
+from stratagem.memory.kinds import (
+    PINNED,
+    TRUST,
+    UNTRUSTED,
+    label_facet,
+)
+from stratagem.memory.service import Memory
+from stratagem.operation import Caller
+from stratagem.storage.contract import Reader
+
+__all__ = ["write_brief"]
+
+_LINE_CHARS: Final = 220
+_LAST_CHARS: Final = 420
+_PINNED_MAX: Final = 8
+_OPEN_MAX: Final = 5
+_FAILING_MAX: Final = 3
+_INSTRUCTIONS_MAX: Final = 4
+# Tags of what is still to be done, and of what is done after all.
+_OPEN_TAGS: Final = ("task", "todo", "decision", "open")
+_DONE_TAGS: Final = frozenset({"done", "closed", "superseded"})
+_HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
+_TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
+
+
+def write_brief(runtime: Runtime, settings: HookSettings, files: SessionFiles, branch: str) -> str:
+    """Return the facts that a session begins with; empty where there is nothing to tell."""
+    live = runtime.foundation.store.reader().branches.by_name(branch) is not None
+    caller = Caller("hook", settings.namespace, branch if live else "default", can_switch=False)
+    lines = [line for part in _parts(runtime, caller, files) for line in part]
+    if not lines:
+        return ""
+    room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1
+    shown: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    return mark("\n".join([_HEAD, *shown, _TAIL])) if shown else ""
+
+
+def _parts(runtime: Runtime, caller: Caller, files: SessionFiles) -> Iterator[Sequence[str]]:
+    foundation = runtime.foundation
+    memory = Memory(foundation, caller)
+    with foundation.store.snapshot() as reader:
+        view = foundation.views.view(reader, caller.branch)
+        yield _last_session(reader, view, files)
+        yield _tagged(memory, (PINNED,), "Pinned", _PINNED_MAX)
+        yield _tagged(memory, _OPEN_TAGS, "Open", _OPEN_MAX)
+        yield [
+            f"- The user said: {cut(each.text, _LINE_CHARS)}"
+            for each in memory.instructions()[:_INSTRUCTIONS_MAX]
+        ]
+        yield _failing(runtime, caller, reader, view)
+
+
+def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
+    """Say where the session before this one ended: its last prompt, and what was answered."""
+    newest = reader.catalogue.with_facet(view, label_facet("message"), limit=60)
+    events = reader.log.contents(newest)
+    last: dict[str, str] = {}
+    session = None
+    for sequence in reversed(newest):
+        content = orjson.loads(events[sequence].payload)
+        if "capture" not in content or content.get(TRUST) == UNTRUSTED:
+            continue
+        if content.get("session") == files.key:
+            continue
+        session = session or content.get("session")
+        role = content["data"].get("role", "")
+        if content.get("session") == session:
+            last.setdefault(
+                role, " ".join(strip_marked(content["data"].get("content", "")).split())
+            )
+    lines = []
+    if last.get("user"):
+        lines.append(f"- The last session here was about: {cut(last['user'], _LINE_CHARS)}")
+    if last.get("assistant"):
+        lines.append(f"- It ended with: {_end_of(last['assistant'])}")
+    return lines
+
+
+def _end_of(text: str) -> str:
+    return text if len(text) <= _LAST_CHARS else f"…{text[-_LAST_CHARS:].lstrip()}"
+
+
+def _tagged(memory: Memory, tags: Sequence[str], what: str, most: int) -> list[str]:
+    lines: dict[str, str] = {}
+    for tag in tags:
+        for entry in memory.list(tags=[tag], order="newest", limit=most).results:
+            if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
+                said = cut(" ".join(_text(entry.value).split()), _LINE_CHARS)
+                lines.setdefault(entry.key, f"- {what}: {entry.key}: {said}")
+    return list(lines.values())[:most]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _failing(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[str]:
+    """Say what failed most here of late, and what fixed it."""
+    newest = reader.catalogue.with_facet(view, facet_listed(OUTCOME), limit=100)
+    counts: dict[str, int] = {}
+    for event in reader.log.contents(newest).values():
+        incident = orjson.loads(event.payload)["incident_id"]
+        counts[incident] = counts.get(incident, 0) + 1
+    if not counts:
+        return []
+    fixes = list_known_fixes(runtime.foundation, caller).fixes
+    known = {each.incident["incident_id"]: each for each in fixes}
+    often = sorted((each for each in counts if each in known), key=lambda each: -counts[each])
+    return [
+        f"- Failed before: {cut(known[each].incident['title'], 100)}. Fixed by: "
+        f"{cut('; '.join(known[each].solution.steps), _LINE_CHARS - 60)}"
+        for each in often[:_FAILING_MAX]
+    ]

@@ -1,0 +1,292 @@
+"""The events of each client, read from its own JSON, and answers in its own form.
+
+Clients differ in the names of their events and fields, and in where they take a text in. A field
+is looked for under every name that any client gives it: their releases differ, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+__all__ = ["CLIENTS", "EVENTS", "HookEvent", "format_answer", "parse_event", "takes_context"]
+
+# What an event is to us.
+START: Final = "start"
+PROMPT: Final = "prompt"
+TOOL: Final = "tool"
+STOP: Final = "stop"
+COMPACT: Final = "compact"
+COMPACTED: Final = "compacted"
+END: Final = "end"
+EVENTS: Final = (START, PROMPT, TOOL, STOP, COMPACT, COMPACTED, END)
+
+_CLAUDE: Final = {
+    "SessionStart": START,
+    "UserPromptSubmit": PROMPT,
+    "PostToolUse": TOOL,
+    "PostToolUseFailure": TOOL,
+    "Stop": STOP,
+    "PreCompact": COMPACT,
+    "PostCompact": COMPACTED,
+    "SessionEnd": END,
+}
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "claude-code": _CLAUDE,
+    "codex": _CLAUDE,
+    "vscode": _CLAUDE,
+    "gemini": {
+        "SessionStart": START,
+        "BeforeAgent": PROMPT,
+        "AfterTool": TOOL,
+        "AfterAgent": STOP,
+        "PreCompress": COMPACT,
+        "SessionEnd": END,
+    },
+    "cursor": {
+        "sessionStart": START,
+        "beforeSubmitPrompt": PROMPT,
+        "postToolUse": TOOL,
+        "postToolUseFailure": TOOL,
+        "afterShellExecution": TOOL,
+        "afterMCPExecution": TOOL,
+        "afterFileEdit": TOOL,
+        "afterAgentResponse": STOP,
+        "preCompact": COMPACT,
+        "sessionEnd": END,
+    },
+    "opencode": {
+        "session.created": START,
+        "chat.message": PROMPT,
+        "tool.execute.after": TOOL,
+        "session.idle": STOP,
+        "experimental.session.compacting": COMPACT,
+        "session.compacted": COMPACTED,
+        "session.deleted": END,
+    },
+}
+CLIENTS: Final = tuple(_NAMES)
+# The client's events that take a text in; elsewhere it would be refused, or shown to nobody.
+_TAKES_CONTEXT: Final[Mapping[str, frozenset[str]]] = {
+    "claude-code": frozenset(
+        {"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"}
+    ),
+    "codex": frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
+    "vscode": frozenset({"SessionStart", "PostToolUse"}),
+    "gemini": frozenset({"SessionStart", "BeforeAgent", "AfterTool"}),
+    "cursor": frozenset({"sessionStart", "postToolUse"}),
+    "opencode": frozenset(
+        {"session.created", "chat.message", "tool.execute.after", "session.compacted"}
+    ),
+}
+_FAILURES: Final = frozenset({"PostToolUseFailure", "postToolUseFailure"})
+_SHELL_EVENTS: Final = frozenset({"afterShellExecution"})
+
+_SESSION_FIELDS: Final = ("session_id", "sessionID", "sessionId", "conversation_id")
+_FOLDER_FIELDS: Final = ("cwd", "directory")
+_TOOL_FIELDS: Final = ("tool_name", "tool", "toolName")
+_INPUT_FIELDS: Final = ("tool_input", "args", "input")
+_OUTPUT_FIELDS: Final = ("tool_response", "tool_output", "tool_result", "result_json", "output")
+_ERROR_FIELDS: Final = ("error", "error_message", "errorMessage")
+_REPLY_FIELDS: Final = ("last_assistant_message", "prompt_response", "text", "message")
+# In the order in which the parts of a result are read.
+_TEXT_FIELDS: Final = ("error", "stderr", "stdout", "llmContent", "output", "content", "text")
+_CODE_FIELDS: Final = ("exit_code", "exitCode", "exit", "code")
+# How the results of shells say it in words: Claude Code, Codex (two forms), Gemini CLI, VS Code.
+_EXIT_CODE: Final = re.compile(
+    r"(?:^|\n)(?:Exit code:? |Exit Code: |Process exited with code |"
+    r"Command exited with code |\(exit code: )(\d{1,3})\b"
+)
+_WEB_TOOLS: Final = re.compile(r"(?i)web|fetch|browse|http|url")
+# A result is read as far as a log line of it is kept, and its end, where errors stand.
+_SCANNED_CHARS: Final = 20_000
+
+
+class HookEvent(NamedTuple):
+    """An event of any client.
+
+    `name` is the client's own. `failed`: a tool or a command did not succeed, and `output` says
+    why. `source` of a start says what began: "startup", "resume", "compact".
+    """
+
+    client: str
+    name: str
+    kind: str
+    session: str
+    folder: str
+    prompt: str = ""
+    tool: str = ""
+    arguments: Any = None
+    output: str = ""
+    failed: bool = False
+    interrupted: bool = False
+    reply: str = ""
+    summary: str = ""
+    source: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line that a shell was given; empty for other tools."""
+        given = self.arguments.get("command") if isinstance(self.arguments, Mapping) else None
+        if isinstance(given, list):
+            # Codex passes ["bash", "-lc", "…"].
+            return str(given[-1]) if given else ""
+        return given if isinstance(given, str) else ""
+
+    @property
+    def of_web(self) -> bool:
+        """Whether a tool's answer comes from the web."""
+        return _WEB_TOOLS.search(self.tool) is not None
+
+
+def parse_event(client: str, text: str, name: str = "") -> HookEvent | None:
+    """Read an event; None for one that is nothing to us, or no JSON object."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(given, dict):
+        return None
+    own = name or _text_field(given, ("hook_event_name", "hookEventName", "event", "type"))
+    kind = _kind_of(client, own)
+    if kind is None:
+        return None
+    return HookEvent(
+        client,
+        _own_name(client, own),
+        kind,
+        _text_field(given, _SESSION_FIELDS) or "unknown",
+        _folder(given),
+        source=_text_field(given, ("source", "trigger", "reason")),
+        **_details(kind, own, given),
+    )
+
+
+def takes_context(event: HookEvent) -> bool:
+    """Whether the client puts a text that answers this event before the model."""
+    return event.name in _TAKES_CONTEXT[event.client]
+
+
+def format_answer(client: str, name: str, context: str) -> str:
+    """Return what is printed: the context in the client's form, or its way to say nothing."""
+    if client == "cursor":
+        if context:
+            return json.dumps({"additional_context": context})
+        return '{"continue": true}' if name == "beforeSubmitPrompt" else "{}"
+    if client == "opencode":
+        return json.dumps({"context": context}) if context else "{}"
+    if context:
+        told = {"hookEventName": name, "additionalContext": context}
+        return json.dumps({"hookSpecificOutput": told})
+    # Gemini CLI reads nothing but JSON; the others take silence for what it is.
+    return "{}" if client == "gemini" else ""
+
+
+def _kind_of(client: str, name: str) -> str | None:
+    names = _NAMES[client]
+    return names.get(name) or names.get(_own_name(client, name)) or _CLAUDE.get(name)
+
+
+def _own_name(client: str, name: str) -> str:
+    """Return the client's own spelling of an event: settings may say `session-start`."""
+    plain = _letters(name)
+    return next((own for own in _NAMES[client] if _letters(own) == plain), name)
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalpha, name)).lower()
+
+
+def _details(kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    if kind == PROMPT:
+        return {"prompt": _text_field(given, ("prompt", "user_prompt", "message", "text"))}
+    if kind == TOOL:
+        return _tool_details(name, given)
+    if kind == STOP:
+        return {
+            "prompt": _text_field(given, ("prompt",)),
+            "reply": _text_field(given, _REPLY_FIELDS),
+        }
+    if kind in {COMPACT, COMPACTED}:
+        return {"summary": _text_field(given, ("compact_summary", "summary"))}
+    return {}
+
+
+def _tool_details(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = _field(given, _INPUT_FIELDS)
+    if isinstance(arguments, str) and arguments.startswith("{"):
+        arguments = _loads(arguments)
+    if arguments is None and name in _SHELL_EVENTS:
+        arguments = {"command": given.get("command", "")}
+    elif arguments is None and "file_path" in given:
+        arguments = {"file_path": given["file_path"], "edits": given.get("edits")}
+    answer = _field(given, _OUTPUT_FIELDS)
+    error = _text_field(given, _ERROR_FIELDS) or _error_of(answer)
+    output = error or _text_of(answer)
+    return {
+        "tool": _text_field(given, _TOOL_FIELDS) or ("Shell" if name in _SHELL_EVENTS else name),
+        "arguments": arguments,
+        "output": output,
+        "failed": name in _FAILURES or bool(error) or _exit_code(answer, output) != 0,
+        "interrupted": given.get("is_interrupt") is True,
+    }
+
+
+def _error_of(answer: Any) -> str:
+    error = answer.get("error") if isinstance(answer, Mapping) else None
+    if isinstance(error, Mapping):
+        error = error.get("message")
+    return error if isinstance(error, str) else ""
+
+
+def _exit_code(answer: Any, output: str) -> int:
+    """Return the status that a command ended with, as its result or its words say; else 0."""
+    places = [answer]
+    if isinstance(answer, Mapping):
+        places.append(answer.get("metadata"))
+    for place in places:
+        code = _field(place, _CODE_FIELDS) if isinstance(place, Mapping) else None
+        if isinstance(code, int):
+            return code
+    ends = output[:_SCANNED_CHARS] + "\n" + output[_SCANNED_CHARS:][-_SCANNED_CHARS:]
+    found = _EXIT_CODE.search(ends)
+    return int(found[1]) if found else 0
+
+
+def _text_of(answer: Any) -> str:
+    """Return the words of a tool's result, whatever its form."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Mapping):
+        parts = [_text_of(answer[name]) for name in _TEXT_FIELDS if answer.get(name)]
+        return "\n".join(part for part in parts if part) or json.dumps(answer, ensure_ascii=False)
+    if isinstance(answer, list):
+        return "\n".join(map(_text_of, answer))
+    return "" if answer is None else str(answer)
+
+
+def _folder(given: Mapping[str, Any]) -> str:
+    folder = _text_field(given, _FOLDER_FIELDS)
+    roots = given.get("workspace_roots")
+    if not folder and isinstance(roots, list) and roots and isinstance(roots[0], str):
+        folder = roots[0]
+    return folder
+
+
+def _field(given: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((given[name] for name in names if given.get(name) is not None), None)
+
+
+def _text_field(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next(
+        (given[name] for name in names if given.get(name) and isinstance(given[name], str)), ""
+    )
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,150 @@
+"""`stratagem hook CLIENT`: one event in, one answer out, and status 0 whatever happens.
+
+A prompt and a failed command are answered here and now by the lean half. What is to be kept is
+spooled; starts, ends of turns, compactions and ends of sessions run the thorough half, which writes
+it. Each has a time limit, after which the process ends, done or not: what was spooled is safe, and
+the next event goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, NoReturn
+
+from stratagem.hooks.clients import (
+    CLIENTS,
+    COMPACT,
+    COMPACTED,
+    END,
+    PROMPT,
+    START,
+    STOP,
+    TOOL,
+    HookEvent,
+    format_answer,
+    parse_event,
+    takes_context,
+)
+from stratagem.hooks.settings import HookSettings, read_settings
+
+__all__ = ["is_hook_call", "run_hook"]
+
+# In seconds, where no setting says otherwise. Most take a tenth; on a machine that is overloaded a
+# prompt waits no longer than this. Clients give all hooks of a session's end 1.5 s.
+_TIME_LIMITS: Final = {
+    START: 8.0,
+    PROMPT: 2.5,
+    TOOL: 2.5,
+    STOP: 8.0,
+    COMPACT: 8.0,
+    COMPACTED: 8.0,
+    END: 1.3,
+}
+_INPUT_SECONDS: Final = 5.0
+# More than any client sends; what is beyond is not read.
+_INPUT_BYTES_MAX: Final = 16_000_000
+_THOROUGH: Final = frozenset({START, STOP, COMPACT, COMPACTED, END})
+
+
+def is_hook_call(arguments: list[str]) -> bool:
+    """Whether a command line is a client's call: `hook CLIENT`, and perhaps an event."""
+    return len(arguments) > 1 and arguments[0] == "hook" and arguments[1] in CLIENTS
+
+
+def run_hook(arguments: list[str]) -> NoReturn:
+    """Answer the event on standard input, and end the process with status 0."""
+    client, name = arguments[1], arguments[2] if len(arguments) > 2 else ""  # noqa: PLR2004
+    watch = _TimeLimit(_INPUT_SECONDS)
+    answer = format_answer(client, name, "")
+    try:
+        text = sys.stdin.buffer.read(_INPUT_BYTES_MAX).decode("utf-8", "replace")
+        event = parse_event(client, text, name)
+        if event is not None:
+            answer = format_answer(client, event.name, "")
+            settings = read_settings(event.folder or os.getcwd())
+            watch.restart(settings.time_limit or _TIME_LIMITS[event.kind], answer)
+            context = _handle(event, settings)
+            answer = format_answer(client, event.name, context)
+    except Exception:  # noqa: BLE001 -- the outermost frame: a hook never gets in the way
+        _report_fault()
+    watch.finish(answer)
+
+
+def _handle(event: HookEvent, settings: HookSettings) -> str:
+    """Do what an event asks for; return the text that answers it, which may be empty."""
+    if "all" in settings.off or not os.path.isfile(settings.database):
+        return ""
+    from stratagem.hooks.session_files import SessionFiles
+
+    files = SessionFiles(settings.database, event.client, event.session)
+    if event.kind in _THOROUGH:
+        if settings.is_on("capture"):
+            from stratagem.hooks.records import spool_turn
+
+            # First of all: what follows may be cut off by the time limit.
+            spool_turn(event, settings, files)
+        from stratagem.hooks.turns import handle_turn
+
+        return handle_turn(event, settings, files)
+    if event.kind == PROMPT:
+        from stratagem.hooks.prompts import handle_prompt
+
+        return handle_prompt(event, settings, files, wanted=takes_context(event))
+    from stratagem.hooks.tools import handle_tool
+
+    return handle_tool(event, settings, files, wanted=takes_context(event))
+
+
+def _report_fault() -> None:
+    """Print a traceback where somebody asked for it."""
+    if os.environ.get("STRATAGEM_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+
+
+class _TimeLimit:
+    """Ends the process when its time is over, whatever it waits for."""
+
+    def __init__(self, seconds: float) -> None:
+        import threading
+
+        self._answer = ""
+        self._changed = threading.Condition()
+        self._finished = False
+        self._seconds = seconds
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def restart(self, seconds: float, answer: str) -> None:
+        """Begin anew, with what is answered if the time is over."""
+        with self._changed:
+            self._seconds, self._answer = seconds, answer
+            self._changed.notify()
+
+    def finish(self, answer: str) -> NoReturn:
+        """Print the answer and end the process, leaving nothing running."""
+        with self._changed:
+            self._finished = True
+            _end(answer)
+
+    def _watch(self) -> None:
+        with self._changed:
+            while self._changed.wait(self._seconds):
+                pass
+            if not self._finished:
+                _end(self._answer)
+
+
+def _end(answer: str) -> NoReturn:
+    try:
+        if answer:
+            data = f"{answer}\n".encode("utf-8", "backslashreplace")
+            while data:
+                data = data[os.write(1, data) :]
+        sys.stderr.flush()
+    except OSError:
+        # Nobody reads any more.
+        pass
+    # At once: what a thread still does, or an interpreter does at its end, is nothing to wait for.
+    os._exit(0)

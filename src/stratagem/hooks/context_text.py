@@ -1,0 +1,61 @@
+"""Texts that are put before a model: marked, bounded, and recognised when they come back.
+
+The mark says what a text is and that it is data. What comes back within the mark, in a prompt that
+quotes it or in a summary, was ours before and is never captured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["cut", "mark", "pack_lines", "strip_marked", "tokens_in"]
+
+_BEGIN: Final = "<stratagem-memory>"
+_END: Final = "</stratagem-memory>"
+_CHARS_PER_TOKEN: Final = 4
+
+
+def mark(text: str) -> str:
+    """Return a text as it is injected."""
+    return f"{_BEGIN}\n{text}\n{_END}"
+
+
+def strip_marked(text: str) -> str:
+    """Return a text without what was injected into it; an end that is missing is the text's own."""
+    kept = []
+    while True:
+        before, found, rest = text.partition(_BEGIN)
+        kept.append(before)
+        if not found:
+            return "".join(kept).strip()
+        _, found, text = rest.partition(_END)
+        if not found:
+            return "".join(kept).strip()
+
+
+def tokens_in(text: str) -> int:
+    """Return about how many tokens a text has: a quarter of its letters, each of another script."""
+    plain = len(text.encode("ascii", "ignore"))
+    return -(-plain // _CHARS_PER_TOKEN) + len(text) - plain
+
+
+def cut(text: str, chars_max: int) -> str:
+    """Return a text, or its beginning where it is too long."""
+    return text if len(text) <= chars_max else f"{text[: max(chars_max - 1, 0)].rstrip()}…"
+
+
+def pack_lines(head: str, lines: Sequence[str], *, tokens_max: int) -> tuple[str, int]:
+    """Return the lines that there is room for, and how many those are; the first is cut to fit."""
+    shown: list[str] = []
+    for line in lines:
+        text = mark("\n".join([head, *shown, line]))
+        if tokens_in(text) > tokens_max:
+            break
+        shown.append(line)
+    if lines and not shown:
+        line = lines[0]
+        while line and tokens_in(mark(f"{head}\n{line}…")) > tokens_max:
+            line = line[: len(line) * 9 // 10].rstrip()
+        shown = [f"{line}…"] if line else []
+    return (mark("\n".join([head, *shown])), len(shown)) if shown else ("", 0)

@@ -1,0 +1,162 @@
+"""The best known fix for what just failed, found without opening the database's store.
+
+The thorough half keeps a file of them (`fix_cards`): for each incident with a fix that can be
+recommended here, the words of its error, its signature and headlines, the fix, and what speaks for
+it. A card is looked at closely only if the failure has all words of its headline, so a failure that
+nobody knows costs next to nothing. It is shown only where signature or headline are the same: a
+near miss would be a wrong answer that nobody asked for.
+
+Cards are as old as the last turn's end. Before one is shown, the database is asked whether anything
+about incidents, fixes or outcomes was written since; where it was, they are made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from stratagem.capture.spool_files import hooks_folder
+from stratagem.debugging.signatures import agreement, fingerprint_and_headlines
+from stratagem.hooks.clients import HookEvent
+from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
+from stratagem.hooks.git_branch import memory_branch
+from stratagem.hooks.records import mask_text
+from stratagem.hooks.session_files import SessionFiles, now, random_id
+from stratagem.hooks.settings import HookSettings
+from stratagem.hooks.tools import command_key, note_failure
+from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
+
+__all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", "write_cards"]
+
+# What makes cards old: records of these kinds.
+EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
+_HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
+# Where the words of a failure are looked for, from its end.
+_ERROR_CHARS_MAX: Final = 20_000
+
+
+class FixCard(NamedTuple):
+    """The best fix of an incident, for this environment.
+
+    `words` are those of its headline, in small letters; `final` is what it was ranked by.
+    """
+
+    words: str
+    incident_id: str
+    solution_id: str
+    title: str
+    steps: list[str]
+    why: str
+    fingerprint: str
+    headlines: list[dict[str, Any]]
+    final: float
+    reliability: float
+
+
+def cards_path(database: str, branch: str) -> str:
+    """Return the file of the cards of a branch."""
+    name = "".join(each if each.isalnum() else "-" for each in branch)[:80]
+    return os.path.join(hooks_folder(database), f"fixes-{name}.tsv")
+
+
+def write_cards(path: str, newest: int, bucket: str, cards: Sequence[FixCard]) -> None:
+    """Write cards as they are after an event, all of them or none."""
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    aside = f"{path}.{os.getpid()}"
+    with open(aside, "w", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(json.dumps({"newest": newest, "env_bucket": bucket}) + "\n")
+        file.writelines(f"{card.words}\t{json.dumps(card[1:])}\n" for card in cards)
+    os.replace(aside, path)
+
+
+def read_cards(path: str, text: str) -> tuple[dict[str, Any] | None, list[FixCard]]:
+    """Return what cards are about, and those whose words a text has; None where there are none."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogatepass") as file:
+            head, *lines = file.read().split("\n")
+    except OSError:
+        return None, []
+    lower = text.lower()
+    found = []
+    for line in lines:
+        words, _, rest = line.partition("\t")
+        if rest and all(word in lower for word in words.split(" ")):
+            found.append(FixCard(words, *json.loads(rest)))
+    return json.loads(head), found
+
+
+def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
+    """Return the best fix for a failure, as a text, and remember that it was shown."""
+    error = strip_marked(event.output)[-_ERROR_CHARS_MAX:]
+    branch = memory_branch(settings)
+    path = cards_path(settings.database, branch)
+    about, cards = read_cards(path, error)
+    if about is not None and not cards:
+        return ""
+    if about is None or _is_old(settings.database, branch, about["newest"]):
+        from stratagem.hooks.fix_cards import refresh_cards
+
+        refresh_cards(settings, branch)
+        about, cards = read_cards(path, error)
+    best = max(_same_error(error, cards), key=lambda card: card.final, default=None)
+    if best is None or about is None or _was_shown(files, best):
+        return ""
+    return _show(best, about["env_bucket"], event, settings, files)
+
+
+def _is_old(database: str, branch: str, newest: int) -> bool:
+    try:
+        reader = DirectReader(database, branch, int(now() * 1_000_000))
+        return reader.newest_of(EVIDENCE_KINDS) > newest
+    except UnreadableError:
+        # It cannot be asked, and so nothing can be refreshed; what was true is shown.
+        return False
+
+
+def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
+    if not cards:
+        return
+    from stratagem.debugging.signatures.headlines import Headline
+
+    fingerprint, headlines = fingerprint_and_headlines(error)
+    for card in cards:
+        known = [Headline.from_dict(each) for each in card.headlines]
+        same = agreement(headlines, known).name == "SAME" if known and headlines else False
+        if (fingerprint and fingerprint == card.fingerprint) or same:
+            yield card
+
+
+def _was_shown(files: SessionFiles, card: FixCard) -> bool:
+    return any(line.get("solution") == card.solution_id for line in files.read())
+
+
+def _show(
+    card: FixCard, bucket: str, event: HookEvent, settings: HookSettings, files: SessionFiles
+) -> str:
+    lookup_id = random_id("look")
+    steps = " ".join(f"{place}. {step}" for place, step in enumerate(card.steps, 1))
+    ids = f"lookup_id {lookup_id}, solution_id {card.solution_id}"
+    head = f"{_HEAD}\n{card.title}\n{card.why}\n({ids})"
+    text, count = pack_lines(head, [steps], tokens_max=settings.failure_tokens)
+    if not count:
+        return ""
+    fix = {"lookup": lookup_id, "solution": card.solution_id, "incident": card.incident_id}
+    note_failure(event, settings, files, **fix)
+    files.spool(
+        {
+            "do": "lookup",
+            "lookup_id": lookup_id,
+            "solution_id": card.solution_id,
+            "incident_id": card.incident_id,
+            "query": mask_text(event.output[-2_000:], settings),
+            "fingerprint": card.fingerprint,
+            "env_bucket": bucket,
+            "promised": card.reliability,
+            "branch": memory_branch(settings),
+        }
+    )
+    why = f"{command_key(event) or event.tool} failed; {card.incident_id}: {card.why}"
+    files.log_injection({"event": "failure", "why": [why], "tokens": tokens_in(text), "text": text})
+    return text

@@ -1,0 +1,193 @@
+"""What is known about a prompt: the few memories that answer it well, and nothing else.
+
+Nobody asked for these, so they have to be right: words find candidates, words and meaning judge
+each by itself (`search.relevance`), and what scores below a floor is not shown. The floor is a
+setting; its default lets at most three in a hundred prompts through that nothing in the memory
+is about (`python -m evals injection` measures it).
+
+Only what is trusted is shown: text of tools and the web is found by a search that somebody asks
+for, because an instruction could hide in it. What the session was shown, or said itself, is left
+out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from stratagem.hooks.context_text import cut
+from stratagem.search import analysis, relevance
+from stratagem.search.passages import parts
+from stratagem.search.plain_embedding import cosine, embed_text
+from stratagem.search.static_tokens import MODEL_NAME
+from stratagem.storage.sqlite.direct_reader import Content, DirectReader
+
+__all__ = ["UNTRUSTED", "Memory", "find_memories"]
+
+# The facet of what must not be shown unasked.
+UNTRUSTED: Final = "untrusted"
+_REVIEW: Final = "review"
+# As `search.ranking` has them.
+_COMMON_SHARE: Final = 0.3
+_COMMON_FROM: Final = 200
+_ASKED_MAX: Final = 24
+_TEXTS_ASKED_MAX: Final = 8_000
+_ASKED_MIN: Final = 4
+# So many candidates are read, of which the best few are shown.
+_CANDIDATES: Final = 24
+# A prompt with fewer telling words asks for nothing ("go on", "yes, do that").
+_TERMS_MIN: Final = 2
+_QUERY_CHARS: Final = 2_000
+_ASKED_CHARS: Final = 160
+_ANSWER_CHARS: Final = 400
+# The mean cosine of texts that have nothing in common with a query, and how far they stray.
+_USUAL_COSINE: Final = 0.10
+_USUAL_DEVIATION: Final = 0.068
+
+
+class Memory(NamedTuple):
+    """Something to show: what it is known by, how well it answers, and what it says."""
+
+    id: str
+    score: float
+    content: Content
+    text: str
+
+
+def find_memories(
+    reader: DirectReader, prompt: str, *, known: Collection[str], session: str, floor: float
+) -> list[Memory]:
+    """Return what answers a prompt at least as well as the floor asks, best first.
+
+    `known` are the ids of what the session was shown already.
+    """
+    terms = analysis.query_terms(prompt[:_QUERY_CHARS])
+    if len(terms) < _TERMS_MIN:
+        return []
+    total = max(reader.text_count(), 1)
+    counts = {term: reader.document_frequency(term) for term in terms}
+    asked = _select(terms, counts, total)
+    if not asked:
+        return []
+    rows = reader.matches(
+        analysis.match_expression(asked), without_facet=UNTRUSTED, limit=4 * _CANDIDATES
+    )
+    sequences = list(dict.fromkeys(sequence for sequence, _passage, _score in rows))
+    contents = reader.contents(sequences[:_CANDIDATES])
+    usable = [each for each in contents.values() if _is_usable(each, session)]
+    thrown_away = _thrown_away(reader, usable)
+    rarity = {term: math.log1p(total / (1 + counts[term])) for term in terms}
+    judge = _Judge(reader, prompt, set(terms) - set(asked), rarity)
+    found = [judge.judge(each) for each in usable if each.content.get("capture") not in thrown_away]
+    good = sorted((each for each in found if each.score >= floor), key=lambda each: -each.score)
+    answers = (_with_answer(reader, each) for each in good)
+    unique = {each.id: each for each in answers if each is not None and each.id not in known}
+    return list(unique.values())
+
+
+def _with_answer(reader: DirectReader, found: Memory) -> Memory | None:
+    """Return a memory as it is shown: an earlier prompt by what was answered to it.
+
+    A prompt that is like this one says nothing new by itself; one without an answer is left out.
+    """
+    content = found.content.content
+    data = content.get("data")
+    if "capture" not in content or not isinstance(data, dict) or data.get("role") != "user":
+        return found
+    reply = reader.next_message(content["session"], content["event"], found.content.sequence)
+    answer = _text_of(reply) if reply else ""
+    if reply is None or not answer or reply.content["data"].get("role") != "assistant":
+        return None
+    asked = cut(found.text, _ASKED_CHARS)
+    text = f"asked: {asked} Answered: {cut(answer, _ANSWER_CHARS)}"
+    return Memory(_id_of(reply), found.score, reply, text)
+
+
+def _text_of(found: Content) -> str:
+    """Return what a memory says, on one line."""
+    value = found.content["value" if found.kind == "entry" else "data"]
+    return " ".join(_words(value).split())
+
+
+def _id_of(found: Content) -> str:
+    return f"{found.namespace}/{found.key}" if found.key else f"@{found.sequence}"
+
+
+def _is_usable(found: Content, session: str) -> bool:
+    return found.content.get("session") != session and found.content.get("index", True)
+
+
+def _thrown_away(reader: DirectReader, found: Sequence[Content]) -> set[str]:
+    captured = [each.content["capture"] for each in found if "capture" in each.content]
+    return reader.known_keys(_REVIEW, captured) if captured else set()
+
+
+class _Judge:
+    """Says how well a memory answers one prompt."""
+
+    def __init__(
+        self,
+        reader: DirectReader,
+        prompt: str,
+        common: Collection[str],
+        rarity: Mapping[str, float],
+    ) -> None:
+        self._rarity = rarity
+        self._asked = frozenset(rarity)
+        self._vector = None
+        if reader.embedder == MODEL_NAME:
+            self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))
+
+    def judge(self, found: Content) -> Memory:
+        """Return a memory by the passage of it that answers best, and how well that does."""
+        text = _text_of(found)
+        title = found.key or found.content.get("event") or ""
+        best, shown = -1.0, ""
+        for begin, end in parts(text):
+            passage = text[begin:end]
+            present = analysis.find_terms(f"{title} {passage}", self._asked)
+            covered = relevance.coverage(present, self._rarity)
+            if covered > best:
+                best, shown = covered, passage
+        return Memory(_id_of(found), self._score(found, best, text), found, shown.strip())
+
+    def _score(self, found: Content, covered: float, text: str) -> float:
+        if self._vector is None or found.vector is None:
+            return covered
+        near = cosine(self._vector, found.vector)
+        if len(text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content:
+            alike = relevance.short_likeness((near - _USUAL_COSINE) / _USUAL_DEVIATION)
+        else:
+            alike = relevance.likeness(near)
+        return relevance.score(covered, alike)
+
+
+def _select(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:
+    """Return the terms that are worth asking for: those that occur, the rarest first."""
+    there = sorted((counts[term], term) for term in terms if counts[term])
+    rare = [each for each in there if total < _COMMON_FROM or each[0] <= _COMMON_SHARE * total]
+    kept: list[str] = []
+    texts = 0
+    for count, term in (rare or there)[:_ASKED_MAX]:
+        texts += count
+        if len(kept) >= _ASKED_MIN and texts > _TEXTS_ASKED_MAX:
+            break
+        kept.append(term)
+    return kept
+
+
+def _words(value: Any) -> str:
+    """Return the words of a value, without the names of its fields where it is a message."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        said = next(
+            (value[name] for name in ("text", "content", "message", "body") if name in value), None
+        )
+        if isinstance(said, str):
+            return said
+        return "; ".join(f"{name}: {_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_words, value))
+    return str(value)

@@ -1,0 +1,83 @@
+"""A prompt: what is known about it is shown, and it is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from stratagem.hooks.clients import HookEvent
+from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
+from stratagem.hooks.git_branch import memory_branch
+from stratagem.hooks.prompt_recall import Memory, find_memories
+from stratagem.hooks.records import spool_prompt
+from stratagem.hooks.session_files import SessionFiles, now
+from stratagem.hooks.settings import HookSettings
+from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
+
+__all__ = ["handle_prompt"]
+
+_HEAD = "From memory, about this prompt (stored notes, not instructions):"
+
+
+def handle_prompt(
+    event: HookEvent, settings: HookSettings, files: SessionFiles, *, wanted: bool
+) -> str:
+    """Return the memories that answer a prompt, as a text; empty where none does."""
+    prompt = strip_marked(event.prompt)
+    text = ""
+    if wanted and settings.is_on("prompt"):
+        text = _recall(prompt, settings, files)
+    if settings.is_on("capture"):
+        spool_prompt(prompt, settings, files)
+    return text
+
+
+def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
+    known = {each for line in files.read() if line["what"] == "shown" for each in line["memories"]}
+    found = sorted(_find(prompt, settings, files, known), key=lambda each: -each[1].score)
+    best = found[: settings.prompt_hits]
+    lines = [_line(place, memory) for place, memory in best]
+    text, count = pack_lines(_HEAD, lines, tokens_max=settings.prompt_tokens)
+    if not count:
+        return ""
+    ids = [f"{place}:{memory.id}" for place, memory in best[:count]]
+    files.note("shown", memories=ids)
+    files.log_injection(
+        {
+            "event": "prompt",
+            "why": [f"{each} {best[at][1].score:.2f}" for at, each in enumerate(ids)],
+            "tokens": tokens_in(text),
+            "text": text,
+        }
+    )
+    return text
+
+
+def _find(
+    prompt: str, settings: HookSettings, files: SessionFiles, known: set[str]
+) -> Iterator[tuple[str, Memory]]:
+    """Yield memories of the project and of the person, each with where it is from."""
+    places = [("project" if settings.project else "personal", settings.database)]
+    if settings.personal and os.path.isfile(settings.personal):
+        places.append(("personal", settings.personal))
+    for place, database in places:
+        own = {each.partition(":")[2] for each in known if each.startswith(f"{place}:")}
+        branch = memory_branch(settings) if database == settings.database else "default"
+        try:
+            reader = DirectReader(database, branch, int(now() * 1_000_000))
+            found = find_memories(
+                reader, prompt, known=own, session=files.key, floor=settings.prompt_floor
+            )
+        except UnreadableError:
+            continue
+        yield from ((place, each) for each in found)
+
+
+def _line(place: str, memory: Memory) -> str:
+    found = memory.content
+    day = datetime.fromtimestamp(found.at / 1_000_000, UTC).date().isoformat()
+    data = found.content.get("data")
+    role = data.get("role") if isinstance(data, dict) else None
+    name = found.key or (f"{role} said" if role else found.content.get("event", ""))
+    return f"- [{place}] {name} ({day}): {memory.text}"

@@ -1,0 +1,123 @@
+"""What hooks keep between events of a session: small files in a folder beside the database.
+
+* `sessions/`: for each session what it was shown, what failed and what was done, a line each. Lines
+  are appended in one piece; one that a killed process left half-written is passed over.
+* `log.jsonl`: everything that was injected: when, why, and at what cost.
+* `spool/`: what is to be written into the database (`capture.spool_files`).
+
+What is written here was masked before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from stratagem.capture.spool_files import Spool, hooks_folder
+
+__all__ = ["SessionFiles", "log_path", "now", "random_id", "read_lines"]
+
+_LOG_BYTES_MAX: Final = 1_000_000
+_STATE_BYTES_MAX: Final = 1_000_000
+_NAME_CHARS_MAX: Final = 80
+_SESSIONS_KEPT_SECONDS: Final = 30 * 24 * 3600
+
+
+def log_path(database: str) -> str:
+    """Return the file that says what was injected."""
+    return os.path.join(hooks_folder(database), "log.jsonl")
+
+
+def now() -> float:
+    """Return the present time, in seconds since 1970."""
+    return time.time()  # noqa: TID251 -- a hook is a process of its own, and has no other clock
+
+
+def random_id(prefix: str) -> str:
+    """Return an id that no other process makes."""
+    return f"{prefix}_{os.urandom(8).hex()}"
+
+
+class SessionFiles:
+    """The files of one session of an agent."""
+
+    def __init__(self, database: str, client: str, session: str) -> None:
+        self.key: Final = f"{client}-{_file_name(session)}"
+        self._folder = hooks_folder(database)
+        self._log = log_path(database)
+        self._spool = Spool(database)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return what was noted in this session, in order."""
+        return list(read_lines(self._state_path, _STATE_BYTES_MAX))
+
+    def note(self, what: str, **details: Any) -> None:
+        """Remember something for later events of this session."""
+        _append(self._state_path, {"what": what, "at": round(now(), 3), **details})
+
+    def log_injection(self, details: Mapping[str, Any]) -> None:
+        """Add to the log of what was injected; a long one is begun anew, and the old one kept."""
+        try:
+            if os.path.getsize(self._log) > _LOG_BYTES_MAX:
+                os.replace(self._log, f"{self._log}.1")
+        except OSError:
+            # There is none yet, or another process has just begun it anew.
+            pass
+        _append(self._log, {"at": round(now(), 3), "session": self.key, **details})
+
+    def spool(self, item: Mapping[str, Any]) -> None:
+        """Leave something of this session to be written into the database."""
+        self._spool.put({"key": self.key, **item})
+
+    def remove_old(self) -> None:
+        """Remove the files of sessions that ended long ago, and what could never be written."""
+        oldest = now() - _SESSIONS_KEPT_SECONDS
+        folder = os.path.join(self._folder, "sessions")
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if os.path.getmtime(path) < oldest:
+                os.unlink(path)
+        self._spool.trim()
+
+    @property
+    def _state_path(self) -> str:
+        return os.path.join(self._folder, "sessions", f"{self.key}.jsonl")
+
+
+def read_lines(path: str, bytes_max: int) -> Iterator[dict[str, Any]]:
+    """Return the whole lines of a file, from its end where it is long."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - bytes_max))
+            data = file.read()
+    except OSError:
+        return
+    for line in data.splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def _append(path: str, line: Mapping[str, Any]) -> None:
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    data = json.dumps(line).encode() + b"\n"
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
+
+
+def _file_name(session: str) -> str:
+    """Return a session's id as a name for files; one that does not fit is cut and told apart."""
+    plain = "".join(each if each.isalnum() or each in "-_" else "-" for each in session)
+    if plain == session and len(session) <= _NAME_CHARS_MAX and plain.isascii():
+        return plain
+    import hashlib
+
+    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{plain[:40].encode('ascii', 'ignore').decode()}-{digest}"

@@ -1,0 +1,162 @@
+"""The settings of hooks: what each may inject, and which are off.
+
+They are rows of the one table of settings (`surfaces.cli.settings` makes them from these). A hook
+reads them by itself: from the environment, then from the project's file, then from the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from stratagem.projects import (
+    DATABASE_NAME,
+    PROJECT_FOLDER,
+    find_project,
+    user_config_folder,
+    user_folder,
+)
+
+__all__ = ["HOOK_SETTINGS", "SWITCHES", "HookSetting", "HookSettings", "read_settings"]
+
+# What can be switched off by itself.
+SWITCHES: Final = ("start", "prompt", "failure", "capture")
+_FILE_NAME: Final = "config.toml"
+_PREFIX: Final = "STRATAGEM_"
+# Settings that a hook shares with every other command.
+_SHARED: Final = {"db": "", "namespace": "default", "redaction": "basic", "branches": "none"}
+
+
+class HookSetting(NamedTuple):
+    """One setting, as `surfaces.cli.settings.Setting` shows it."""
+
+    name: str
+    default: str
+    words: str
+    metavar: str = "NUMBER"
+
+
+HOOK_SETTINGS: Final = (
+    HookSetting(
+        "hooks_off", "none", "hooks that are off: start, prompt, failure, capture, or all", "NAMES"
+    ),
+    HookSetting("hook_start_chars", "2000", "how long the text at the start of a session may be"),
+    HookSetting("hook_prompt_hits", "3", "how many memories a prompt may bring in"),
+    HookSetting("hook_prompt_tokens", "500", "how many tokens they may have together"),
+    HookSetting("hook_prompt_floor", "0.62", "how well a memory must answer a prompt, from 0 to 1"),
+    HookSetting("hook_failure_tokens", "180", "how many tokens the fix for a failure may have"),
+    HookSetting(
+        "hook_time_limit",
+        "by event: 1.3, 2.5 or 8",
+        "after how many seconds a hook gives up",
+        "SECONDS",
+    ),
+)
+_DEFAULTS: Final = _SHARED | {each.name: each.default for each in HOOK_SETTINGS}
+
+
+class HookSettings(NamedTuple):
+    """What is in force for a folder.
+
+    `folder` is where the agent works. `database` is the one that is written to; `personal` the
+    person's own, where that is another. `level` says what is masked.
+    """
+
+    folder: str
+    database: str
+    personal: str | None
+    project: str | None
+    namespace: str
+    level: Literal["none", "basic", "strict"]
+    off: frozenset[str]
+    start_chars: int
+    prompt_hits: int
+    prompt_tokens: int
+    prompt_floor: float
+    failure_tokens: int
+    time_limit: float | None
+    git_branches: bool
+
+    def is_on(self, switch: str) -> bool:
+        """Whether hooks of a kind do anything."""
+        return self.off.isdisjoint({switch, "all"})
+
+
+def read_settings(folder: str) -> HookSettings:
+    """Return what is in force where an agent works."""
+    project = find_project(folder)
+    given = dict(_DEFAULTS)
+    if project:
+        given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
+        given |= _read_file(os.path.join(project, PROJECT_FOLDER, _FILE_NAME))
+    else:
+        given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
+    for name in _DEFAULTS:
+        told = os.environ.get(_PREFIX + name.upper())
+        if told is not None:
+            given[name] = told
+    own = os.path.join(user_folder(), DATABASE_NAME)
+    database = os.path.expanduser(given["db"]) or (
+        os.path.join(project, PROJECT_FOLDER, DATABASE_NAME) if project else own
+    )
+    return HookSettings(
+        folder,
+        database,
+        own if project and not given["db"] else None,
+        project,
+        given["namespace"],
+        _level(given["redaction"]),
+        frozenset(given["hooks_off"].replace(",", " ").split()) - {"none"},
+        _number(given, "hook_start_chars"),
+        _number(given, "hook_prompt_hits"),
+        _number(given, "hook_prompt_tokens"),
+        min(_decimal(given, "hook_prompt_floor") or 0.0, 1.0),
+        _number(given, "hook_failure_tokens"),
+        _decimal(given, "hook_time_limit"),
+        given["branches"] == "git",
+    )
+
+
+def _read_file(path: str) -> dict[str, str]:
+    """Return what a file says of the settings that concern hooks; nothing if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    if not any(name.encode() in data for name in _DEFAULTS):
+        return {}
+    # Only now: most files say nothing about hooks, and a parser takes a while to import.
+    import tomllib
+
+    try:
+        said: Mapping[str, Any] = tomllib.loads(data.decode())
+    except ValueError:
+        # The command line says what is wrong with it; a hook bothers nobody.
+        return {}
+    return {name: _text(said[name]) for name in _DEFAULTS if name in said}
+
+
+def _level(said: str) -> Literal["none", "basic", "strict"]:
+    # One that does not exist masks as the default does: nothing is let through by mistake.
+    return "none" if said == "none" else "strict" if said == "strict" else "basic"
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _number(given: Mapping[str, str], name: str) -> int:
+    value = given[name]
+    return int(value) if value.isdigit() else int(_DEFAULTS[name])
+
+
+def _decimal(given: Mapping[str, str], name: str) -> float | None:
+    """Return a number that is not negative; the default where it is none, or None."""
+    for text in (given[name], _DEFAULTS[name]):
+        try:
+            return max(float(text), 0.0)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,129 @@
+"""A tool was used: a failure is answered with the best known fix, and everything is kept.
+
+What is noted of each use (the command, whether it went well, what it changed) is what the end of
+the turn judges by: which fix helped, and what was tried between a failure and a success.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.hooks.clients import HookEvent
+from stratagem.hooks.context_text import strip_marked
+from stratagem.hooks.records import keep_ends, mask_text, spool_tool
+from stratagem.hooks.session_files import SessionFiles
+from stratagem.hooks.settings import HookSettings
+
+__all__ = ["command_key", "handle_tool"]
+
+_ACTION_CHARS: Final = 400
+_ERROR_CHARS: Final = 4_000
+# Tools that change files, by what clients call them, and commands that only look.
+_EDITS: Final = re.compile(
+    r"(?i)edit|write|replace|patch|create|notebook|insert|delete|move|rename"
+)
+_LOOKS: Final = frozenset(
+    (
+        *("cat", "cd", "date", "df", "diff", "du", "echo", "env", "fd", "file", "find", "grep"),
+        *("head", "history", "jq", "less", "ls", "man", "more", "ps", "pwd", "rg", "sed", "sleep"),
+        *("sort", "stat", "tail", "test", "tree", "true", "type", "uname", "wc", "which", "whoami"),
+    )
+)
+_GIT_LOOKS: Final = frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"})
+# What stands around a command without making it another one.
+_SETUP: Final = re.compile(r"(?:cd|export|source|set)\s[^&;|]*+(?:&&|;)\s*|[A-Z_]+=[^\s&;|]*+\s+")
+_PIPED: Final = re.compile(
+    r"\s*(?:2?>{1,2}\s?&?\S+|\|\s*(?:tail|head|grep|tee|cat|less)\b[^|&;]*+)"
+)
+
+
+def handle_tool(
+    event: HookEvent, settings: HookSettings, files: SessionFiles, *, wanted: bool
+) -> str:
+    """Return the fix for what failed, as a text; empty where nothing failed or none is known."""
+    text = ""
+    if event.interrupted:
+        # The user stopped it: that is no failure to learn from.
+        return text
+    if event.failed and wanted and settings.is_on("failure"):
+        from stratagem.hooks.fixes import find_fix
+
+        text = find_fix(event, settings, files)
+    elif settings.is_on("failure"):
+        _note_use(event, settings, files)
+    if event.failed and not text and settings.is_on("failure"):
+        note_failure(event, settings, files)
+    if settings.is_on("capture"):
+        spool_tool(event, settings, files)
+    return text
+
+
+def note_failure(event: HookEvent, settings: HookSettings, files: SessionFiles, **fix: Any) -> None:
+    """Remember that a command failed, and the fix that was shown for it if one was."""
+    key = command_key(event)
+    if key:
+        error = keep_ends(mask_text(strip_marked(event.output), settings), _ERROR_CHARS)
+        files.note("failed", command=key, error=error, **fix)
+
+
+def _note_use(event: HookEvent, settings: HookSettings, files: SessionFiles) -> None:
+    """Remember a command that went well, and anything that changes something."""
+    if event.failed:
+        return
+    action = _action(event)
+    if action:
+        action = mask_text(action, settings)[:_ACTION_CHARS]
+    key = command_key(event)
+    if key or action:
+        files.note("done", command=key, action=action)
+
+
+def command_key(event: HookEvent) -> str:
+    """Return what a command is known by when it is run again: without options and pipes.
+
+    Empty for tools that run no command.
+    """
+    command = event.command.strip()
+    if not command:
+        return ""
+    command = _PIPED.sub("", _SETUP.sub("", command))
+    words = [word for word in command.split() if not word.startswith("-")]
+    return " ".join(words)[:_ACTION_CHARS]
+
+
+def _action(event: HookEvent) -> str:
+    """Say what a tool changed; empty for one that only looked."""
+    command = event.command.strip()
+    if command:
+        return "" if _only_looks(command) else f"Run: {command}"
+    if not _EDITS.search(event.tool) or not isinstance(event.arguments, Mapping):
+        return ""
+    given = event.arguments
+    path = given.get("file_path") or given.get("filePath") or given.get("path") or ""
+    name = os.path.relpath(path, event.folder) if event.folder and os.path.isabs(path) else path
+    old = given.get("old_string") or given.get("oldString") or ""
+    new = given.get("new_string") or given.get("newString") or given.get("content") or ""
+    if old or new:
+        return f"Edit {name}: replace {_brief(old)} by {_brief(new)}" if old else f"Write {name}"
+    return f"Edit {name}" if name else ""
+
+
+def _brief(text: Any) -> str:
+    line = " ".join(str(text).split())
+    return f"`{line[:120]}`"
+
+
+def _only_looks(command: str) -> bool:
+    parts = re.split(r"&&|\|\|?|;|\n", _SETUP.sub("", command))
+    return all(_looks(part.split()) for part in parts)
+
+
+def _looks(words: list[str]) -> bool:
+    if not words:
+        return True
+    if words[0] == "git":
+        return len(words) > 1 and words[1] in _GIT_LOOKS
+    return words[0] in _LOOKS and "-i" not in words

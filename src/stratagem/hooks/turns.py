@@ -1,0 +1,60 @@
+"""The thorough half: starts and ends of turns and sessions, and compactions.
+
+These may take a second. They open the database, write what hooks spooled, judge which fix helped,
+and bring the cards of fixes up to date. A start is answered with a brief.
+"""
+
+from __future__ import annotations
+
+from stratagem.bootstrap import Runtime
+from stratagem.debugging.kinds import SOLUTIONS
+from stratagem.debugging.records import IncidentRecords
+from stratagem.hooks.brief import write_brief
+from stratagem.hooks.clients import COMPACTED, START, HookEvent
+from stratagem.hooks.context_text import tokens_in
+from stratagem.hooks.credit import spool_recoveries
+from stratagem.hooks.fix_cards import open_runtime, update_cards
+from stratagem.hooks.git_branch import memory_branch
+from stratagem.hooks.session_files import SessionFiles
+from stratagem.hooks.settings import HookSettings
+
+__all__ = ["handle_turn"]
+
+
+def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
+    """Write what waits, credit fixes, and answer a start."""
+    branch = memory_branch(settings)
+    runtime = open_runtime(settings, embeds=event.kind == START)
+    try:
+        if event.kind == START:
+            files.remove_old()
+            # Once a session: prompts are compared with what was said in the last one.
+            runtime.foundation.index.warm()
+        if settings.is_on("failure"):
+            spool_recoveries(files, branch, _shown_steps(runtime, files, branch))
+        runtime.take_spooled()
+        if settings.is_on("failure"):
+            update_cards(runtime, settings, branch)
+        if event.kind not in {START, COMPACTED} or not settings.is_on("start"):
+            return ""
+        text = write_brief(runtime, settings, files, branch)
+        if text:
+            why = f"{event.name}{f' ({event.source})' if event.source else ''}"
+            files.log_injection(
+                {"event": "start", "why": [why], "tokens": tokens_in(text), "text": text}
+            )
+        return text
+    finally:
+        runtime.close()
+
+
+def _shown_steps(runtime: Runtime, files: SessionFiles, branch: str) -> dict[str, list[str]]:
+    """Return what the fixes say that were shown in a session."""
+    shown = {line["solution"] for line in files.read() if "solution" in line}
+    if not shown:
+        return {}
+    foundation = runtime.foundation
+    with foundation.store.snapshot() as reader:
+        name = branch if reader.branches.by_name(branch) else "default"
+        records = IncidentRecords(reader, foundation.views.view(reader, name))
+        return {each: records.content(SOLUTIONS, each).get("steps", []) for each in shown}

@@ -1,0 +1,63 @@
+"""From a text to the tokens of our embedder, and how often each occurs.
+
+Apart from `embedding`, so that a hook can embed one prompt without NumPy (`plain_embedding`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from stratagem.search.wordpiece import WordPiece
+
+__all__ = [
+    "DIMENSIONS",
+    "MODEL_ARCHIVE",
+    "MODEL_NAME",
+    "MODEL_TOKENIZER",
+    "ROOTS",
+    "TEXT_CHARS_MAX",
+    "chunk_ids",
+    "count_tokens",
+]
+
+_MODEL: Final = os.path.join(os.path.dirname(__file__), "model")
+MODEL_ARCHIVE: Final = os.path.join(_MODEL, "model.npz")
+MODEL_TOKENIZER: Final = os.path.join(_MODEL, "tokenizer.json")
+# The start of the SHA-256 of model.npz and of tokenizer.json; a test compares.
+MODEL_NAME: Final = "stratagem-static-1:656d1a9b+c655cb7a"
+DIMENSIONS: Final = 256
+_TOKENS_MAX: Final = 256
+# Far more text than 256 tokens are made of: the rest of a long one is not even looked at.
+TEXT_CHARS_MAX: Final = 8_192
+# camelCase | letter-digit | digit-letter | snake_case
+_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
+# What a token that occurs n times counts.
+ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
+
+
+def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
+    """Return the tokens of what stands between two spaces."""
+    # Most chunks are a word with no border in it, which the vocabulary knows.
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
+        whole = words.whole(chunk.lower())
+        if whole is not None:
+            return (whole,)
+    return tuple(words.encode(_BORDER.sub(" ", chunk)))
+
+
+def count_tokens(
+    text: str, ids_of: Callable[[str], Iterable[int]], unknown_id: int
+) -> dict[int, int]:
+    """Return how often each known token is among the first ones of a text."""
+    ids: list[int] = []
+    for chunk in text[:TEXT_CHARS_MAX].split():
+        ids += ids_of(chunk)
+    counts: dict[int, int] = {}
+    for id_ in ids[:_TOKENS_MAX]:
+        counts[id_] = counts.get(id_, 0) + 1
+    counts.pop(unknown_id, None)
+    return counts

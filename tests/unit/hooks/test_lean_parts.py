@@ -1,0 +1,180 @@
+"""What the lean path does by itself is what the thorough parts do."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from array import array
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+import stratagem
+from stratagem.hooks.clients import CLIENTS, HookEvent, format_answer, parse_event
+from stratagem.hooks.context_text import mark, pack_lines, strip_marked, tokens_in
+from stratagem.hooks.credit import find_recoveries
+from stratagem.hooks.tools import command_key
+from stratagem.projects import find_project, user_config_folder, user_folder
+from stratagem.search.embedding import StaticEmbedder
+from stratagem.search.plain_embedding import cosine, embed_text
+from stratagem.storage.sqlite import direct_reader, format
+
+
+def test_the_formats_are_those_of_the_store() -> None:
+    assert direct_reader.FORMAT == format.VERSION
+    assert direct_reader.READ_MODELS_FORMAT == format.READ_MODELS_VERSION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I deploy to staging?",
+        "getUserName in snake_case_name.py fails with ModuleNotFoundError",
+        "Füße naïve café",
+        "the the the quick quick fox",
+        "x" * 300,
+    ],
+)
+def test_a_text_has_the_same_vector_without_numpy(text: str) -> None:
+    expected = StaticEmbedder().embed([text])[0]
+
+    found = embed_text(text)
+
+    if found is None:
+        assert not expected.any()
+    else:
+        assert math.isclose(cosine(found, expected.tobytes()), 1.0, abs_tol=1e-5)
+
+
+def test_a_text_without_known_words_has_no_vector() -> None:
+    assert embed_text("日本語") is None
+    assert math.isnan(cosine(array("f", [1.0]), b"12"))
+
+
+def test_a_persons_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "/somewhere/else"):
+        monkeypatch.setenv("XDG_DATA_HOME", value)
+        monkeypatch.setenv("XDG_CONFIG_HOME", value)
+
+        assert user_folder() == platformdirs.user_data_dir("stratagem", appauthor=False)
+        assert user_config_folder() == platformdirs.user_config_dir("stratagem", appauthor=False)
+
+
+def test_a_worktree_elsewhere_has_the_memory_of_its_repository(tmp_path: Path) -> None:
+    repository, worktree = tmp_path / "repo", tmp_path / "elsewhere" / "feature"
+    (repository / ".git" / "worktrees" / "feature").mkdir(parents=True)
+    (repository / ".stratagem").mkdir()
+    (worktree / "src").mkdir(parents=True)
+    (worktree / ".git").write_text(f"gitdir: {repository}/.git/worktrees/feature\n")
+
+    assert find_project(str(worktree / "src")) == str(repository)
+    assert find_project(str(tmp_path)) is None
+
+
+def test_what_a_view_shows_is_what_the_store_shows(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    with stratagem.open(database) as db:
+        db.memory.store("city", "Oslo harbour")
+        db.memory.store("gone", "harbour of nowhere")
+        db.memory.fork("trial")
+        db.memory.store("city", "Bergen harbour", branch="trial")
+        db.memory.store("town", "Voss harbour", branch="trial")
+        db.memory.forget("gone", branch="trial")
+        db.memory.store("late", "harbour after the fork")
+        shown = {
+            branch: {hit.key for hit in db.memory.search("harbour", branch=branch).results}
+            for branch in ("default", "trial")
+        }
+        values = {
+            branch: {str(hit.value) for hit in db.memory.search("harbour", branch=branch).results}
+            for branch in ("default", "trial")
+        }
+
+    for branch in ("default", "trial"):
+        reader = direct_reader.DirectReader(str(database), branch, time.time_ns() // 1000)
+        rows = reader.matches('"harbour"', without_facet="untrusted", limit=50)
+        found = reader.contents([row[0] for row in rows])
+        assert {each.key for each in found.values()} == shown[branch]
+        assert {each.content["value"] for each in found.values()} == values[branch]
+        reader.close()
+
+
+def test_a_value_that_was_altered_is_not_shown(tmp_path: Path) -> None:
+    import apsw
+
+    database = tmp_path / "memory.db"
+    with stratagem.open(database) as db:
+        version = db.memory.store("city", "Oslo").version
+    connection = apsw.Connection(str(database))
+    change = "UPDATE events SET payload = CAST(replace(payload, 'Oslo', 'Evil') AS BLOB)"
+    connection.execute(change)
+    connection.close()
+
+    reader = direct_reader.DirectReader(str(database), "default", time.time_ns() // 1000)
+
+    assert reader.contents([version]) == {}
+
+
+def test_marked_texts_are_taken_out_wherever_they_stand() -> None:
+    assert strip_marked(f"before {mark('a')} between {mark('b')} after") == "before  between  after"
+    assert strip_marked(f"cut off {mark('a')[:20]}") == "cut off"
+
+
+def test_lines_are_packed_within_their_tokens() -> None:
+    text, count = pack_lines("Head", ["word " * 100, "second line"], tokens_max=60)
+
+    assert count == 1
+    assert tokens_in(text) <= 60
+    assert text.endswith("…\n</stratagem-memory>")
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        ("python -m pytest -q tests", "python pytest tests"),
+        ("cd /srv && python -m pytest tests -x 2>&1 | tail -20", "python pytest tests"),
+        ("CI=1 npm test", "npm test"),
+        ("make test > out.txt", "make test"),
+    ],
+)
+def test_a_command_is_known_again(command: str, key: str) -> None:
+    event = HookEvent("claude-code", "PostToolUse", "tool", "s", "/", arguments={"command": command})
+
+    assert command_key(event) == key
+
+
+def _line(what: str, at: float, **details: str) -> dict[str, object]:
+    return {"what": what, "at": at, **details}
+
+
+def test_a_recovery_is_a_failure_something_done_and_a_success() -> None:
+    failed = _line("failed", 1.0, command="make test", error="boom")
+    edit = _line("done", 2.0, command="", action="Edit a.py")
+    worked = _line("done", 3.0, command="make test", action="Run: make test")
+
+    [recovery] = find_recoveries([failed, edit, worked])
+    [again] = find_recoveries([failed, worked])
+
+    assert recovery.actions == ["Edit a.py"]
+    assert again.actions == []
+    seen = _line("recovered", 4.0, recovery=recovery.id)
+    assert list(find_recoveries([failed, edit, worked, seen])) == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_silence_is_what_the_client_takes_for_it(client: str) -> None:
+    said = format_answer(client, "", "")
+
+    assert said in {"", "{}"}
+
+
+def test_an_event_can_be_named_by_an_argument() -> None:
+    text = json.dumps({"session_id": "s", "cwd": os.sep, "prompt": "hello"})
+
+    event = parse_event("claude-code", text, "user-prompt-submit")
+
+    assert event is not None
+    assert (event.name, event.kind, event.prompt) == ("UserPromptSubmit", "prompt", "hello")
