@@ -72,12 +72,12 @@ class Spool:
         names = self._names()
         for name in names:
             if name.startswith(_BATCH):
-                yield name.removesuffix(".json"), self._gathered(name)
+                yield name.removesuffix(".json"), self._read_batch(name)
         single = [name for name in self._names() if not name.startswith(_BATCH)]
         for begin in range(0, len(single), _BATCH_MAX):
             batch = self._gather(single[begin : begin + _BATCH_MAX])
             if batch:
-                yield batch.removesuffix(".json"), self._gathered(batch)
+                yield batch.removesuffix(".json"), self._read_batch(batch)
 
     def _gather(self, names: list[str]) -> str | None:
         items = [item for name in names for item in self._read(name)]
@@ -90,7 +90,7 @@ class Spool:
         self._write(batch, items)
         return batch
 
-    def _gathered(self, batch: str) -> list[dict[str, Any]]:
+    def _read_batch(self, batch: str) -> list[dict[str, Any]]:
         """Return the items of a batch, once the files they came from are gone."""
         items = self._read(batch)
         for item in items:

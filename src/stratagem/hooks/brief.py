@@ -67,13 +67,13 @@ def _parts(runtime: Runtime, caller: Caller, files: SessionFiles) -> Iterator[Se
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, caller.branch)
         yield _last_session(reader, view, files)
-        yield _tagged(memory, (PINNED,), "Pinned", _PINNED_MAX)
-        yield _tagged(memory, _OPEN_TAGS, "Open", _OPEN_MAX)
+        yield _tagged_lines(memory, (PINNED,), "Pinned", _PINNED_MAX)
+        yield _tagged_lines(memory, _OPEN_TAGS, "Open", _OPEN_MAX)
         yield [
             f"- The user said: {cut(each.text, _LINE_CHARS)}"
             for each in memory.instructions()[:_INSTRUCTIONS_MAX]
         ]
-        yield _failing(runtime, caller, reader, view)
+        yield _failure_lines(runtime, caller, reader, view)
 
 
 def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
@@ -106,7 +106,7 @@ def _end_of(text: str) -> str:
     return text if len(text) <= _LAST_CHARS else f"…{text[-_LAST_CHARS:].lstrip()}"
 
 
-def _tagged(memory: Memory, tags: Sequence[str], what: str, most: int) -> list[str]:
+def _tagged_lines(memory: Memory, tags: Sequence[str], what: str, most: int) -> list[str]:
     lines: dict[str, str] = {}
     for tag in tags:
         for entry in memory.list(tags=[tag], order="newest", limit=most).results:
@@ -120,7 +120,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _failing(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[str]:
+def _failure_lines(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[str]:
     """Say what failed most here of late, and what fixed it."""
     newest = reader.catalogue.with_facet(view, facet_listed(OUTCOME), limit=100)
     counts: dict[str, int] = {}

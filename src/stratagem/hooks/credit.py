@@ -67,7 +67,7 @@ def spool_recoveries(files: SessionFiles, branch: str, steps_of: dict[str, list[
     """Leave what a session's recoveries show to be written; `steps_of` says what fixes say."""
     for recovery in find_recoveries(files.read()):
         solution = recovery.failure.get("solution")
-        if solution and _followed(steps_of.get(solution, []), recovery.actions):
+        if solution and _follows(steps_of.get(solution, []), recovery.actions):
             files.spool(
                 {
                     "do": "outcome",
@@ -83,7 +83,7 @@ def spool_recoveries(files: SessionFiles, branch: str, steps_of: dict[str, list[
         files.note("recovered", recovery=recovery.id)
 
 
-def _followed(steps: Sequence[str], actions: Sequence[str]) -> bool:
+def _follows(steps: Sequence[str], actions: Sequence[str]) -> bool:
     """Whether what was done is what a fix says."""
     said = set(analysis.content_terms("\n".join(steps)))
     done = set(analysis.content_terms("\n".join(actions)))

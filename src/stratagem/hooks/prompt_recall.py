@@ -23,7 +23,7 @@ from stratagem.search.plain_embedding import cosine, embed_text
 from stratagem.search.static_tokens import MODEL_NAME
 from stratagem.storage.sqlite.direct_reader import Content, DirectReader
 
-__all__ = ["UNTRUSTED", "Memory", "find_memories"]
+__all__ = ["UNTRUSTED", "RecalledMemory", "find_memories"]
 
 # The facet of what must not be shown unasked.
 UNTRUSTED: Final = "untrusted"
@@ -46,7 +46,7 @@ _USUAL_COSINE: Final = 0.10
 _USUAL_DEVIATION: Final = 0.068
 
 
-class Memory(NamedTuple):
+class RecalledMemory(NamedTuple):
     """Something to show: what it is known by, how well it answers, and what it says."""
 
     id: str
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
 
 def find_memories(
     reader: DirectReader, prompt: str, *, known: Collection[str], session: str, floor: float
-) -> list[Memory]:
+) -> list[RecalledMemory]:
     """Return what answers a prompt at least as well as the floor asks, best first.
 
     `known` are the ids of what the session was shown already.
@@ -86,7 +86,7 @@ def find_memories(
     return list(unique.values())
 
 
-def _with_answer(reader: DirectReader, found: Memory) -> Memory | None:
+def _with_answer(reader: DirectReader, found: RecalledMemory) -> RecalledMemory | None:
     """Return a memory as it is shown: an earlier prompt by what was answered to it.
 
     A prompt that is like this one says nothing new by itself; one without an answer is left out.
@@ -101,7 +101,7 @@ def _with_answer(reader: DirectReader, found: Memory) -> Memory | None:
         return None
     asked = cut(found.text, _ASKED_CHARS)
     text = f"asked: {asked} Answered: {cut(answer, _ANSWER_CHARS)}"
-    return Memory(_id_of(reply), found.score, reply, text)
+    return RecalledMemory(_id_of(reply), found.score, reply, text)
 
 
 def _text_of(found: Content) -> str:
@@ -139,7 +139,7 @@ class _Judge:
         if reader.embedder == MODEL_NAME:
             self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))
 
-    def judge(self, found: Content) -> Memory:
+    def judge(self, found: Content) -> RecalledMemory:
         """Return a memory by the passage of it that answers best, and how well that does."""
         text = _text_of(found)
         title = found.key or found.content.get("event") or ""
@@ -150,7 +150,7 @@ class _Judge:
             covered = relevance.coverage(present, self._rarity)
             if covered > best:
                 best, shown = covered, passage
-        return Memory(_id_of(found), self._score(found, best, text), found, shown.strip())
+        return RecalledMemory(_id_of(found), self._score(found, best, text), found, shown.strip())
 
     def _score(self, found: Content, covered: float, text: str) -> float:
         if self._vector is None or found.vector is None:

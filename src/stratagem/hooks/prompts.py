@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
 from stratagem.hooks.git_branch import memory_branch
-from stratagem.hooks.prompt_recall import Memory, find_memories
+from stratagem.hooks.prompt_recall import RecalledMemory, find_memories
 from stratagem.hooks.records import spool_prompt
 from stratagem.hooks.session_files import SessionFiles, now
 from stratagem.hooks.settings import HookSettings
@@ -56,7 +56,7 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
 
 def _find(
     prompt: str, settings: HookSettings, files: SessionFiles, known: set[str]
-) -> Iterator[tuple[str, Memory]]:
+) -> Iterator[tuple[str, RecalledMemory]]:
     """Yield memories of the project and of the person, each with where it is from."""
     places = [("project" if settings.project else "personal", settings.database)]
     if settings.personal and os.path.isfile(settings.personal):
@@ -74,7 +74,7 @@ def _find(
         yield from ((place, each) for each in found)
 
 
-def _line(place: str, memory: Memory) -> str:
+def _line(place: str, memory: RecalledMemory) -> str:
     found = memory.content
     day = datetime.fromtimestamp(found.at / 1_000_000, UTC).date().isoformat()
     data = found.content.get("data")

@@ -36,7 +36,11 @@ def test_what_was_injected_can_be_looked_up_and_switched_off(tmp_path: Path) -> 
     again = client.send("prompt").context
 
     [line] = log["results"]
-    assert (line["event"], line["session"], line["text"]) == ("prompt", "claude-code-session-1", shown)
+    assert (line["event"], line["session"], line["text"]) == (
+        "prompt",
+        "claude-code-session-1",
+        shown,
+    )
     assert line["tokens"] == log["tokens"] > 0
     assert line["why"][0].startswith("project:default/deploy/staging ")
     assert "Off: prompt." in off.stdout

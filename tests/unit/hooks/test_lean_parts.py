@@ -141,7 +141,9 @@ def test_lines_are_packed_within_their_tokens() -> None:
     ],
 )
 def test_a_command_is_known_again(command: str, key: str) -> None:
-    event = HookEvent("claude-code", "PostToolUse", "tool", "s", "/", arguments={"command": command})
+    event = HookEvent(
+        "claude-code", "PostToolUse", "tool", "s", "/", arguments={"command": command}
+    )
 
     assert command_key(event) == key
 
