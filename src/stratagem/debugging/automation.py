@@ -18,7 +18,7 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
-__all__ = ["KnownFix", "KnownFixes", "list_known_fixes", "lookup_draft"]
+__all__ = ["BestFix", "BestFixes", "list_best_fixes", "lookup_draft"]
 
 # A fix that fails more often than this is not shown to anybody who did not ask.
 _RELIABILITY_MIN: Final = 0.4
@@ -26,21 +26,21 @@ _RELIABILITY_MIN: Final = 0.4
 _INCIDENTS_MAX: Final = 500
 
 
-class KnownFix(NamedTuple):
+class BestFix(NamedTuple):
     """An incident, and the fix with the best evidence for an environment."""
 
     incident: Mapping[str, Any]
     solution: RankedSolution
 
 
-class KnownFixes(NamedTuple):
+class BestFixes(NamedTuple):
     """Fixes that can be shown unasked, and the environment they were ranked for."""
 
     env_bucket: str
-    fixes: Sequence[KnownFix]
+    fixes: Sequence[BestFix]
 
 
-def list_known_fixes(foundation: Foundation, caller: Caller) -> KnownFixes:
+def list_best_fixes(foundation: Foundation, caller: Caller) -> BestFixes:
     """Return, for each incident with an error, its best fix for the environment of this process."""
     here = checks.environment("auto", local=True, redaction=foundation.redaction)
     fixes = []
@@ -59,8 +59,8 @@ def list_known_fixes(foundation: Foundation, caller: Caller) -> KnownFixes:
             solutions = {incident_id: records.solutions(incident_id)}
             ranked = rank_solutions(records, [match], solutions, here, view.time)
             if ranked and ranked[0].reliability_score >= _RELIABILITY_MIN:
-                fixes.append(KnownFix(content, ranked[0]))
-    return KnownFixes(here.bucket, fixes)
+                fixes.append(BestFix(content, ranked[0]))
+    return BestFixes(here.bucket, fixes)
 
 
 def lookup_draft(transaction: Transaction, shown: Mapping[str, Any]) -> Draft:

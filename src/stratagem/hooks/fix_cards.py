@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from stratagem.bootstrap import Runtime, Settings, start
-from stratagem.debugging.automation import KnownFix, list_known_fixes
+from stratagem.debugging.automation import BestFix, list_best_fixes
 from stratagem.hooks.fixes import EVIDENCE_KINDS, FixCard, cards_path, write_cards
 from stratagem.hooks.session_files import now
 from stratagem.hooks.settings import HookSettings
@@ -56,7 +56,7 @@ def update_cards(runtime: Runtime, settings: HookSettings, branch: str) -> None:
         return
     live = runtime.foundation.store.reader().branches.by_name(branch)
     caller = Caller("hook", branch=branch if live else "default", can_switch=False)
-    known = list_known_fixes(runtime.foundation, caller)
+    known = list_best_fixes(runtime.foundation, caller)
     write_cards(path, newest, known.env_bucket, [_card(each) for each in known.fixes])
 
 
@@ -68,7 +68,7 @@ def _newest_in(path: str) -> int | None:
     return newest if isinstance(newest, int) else None
 
 
-def _card(known: KnownFix) -> FixCard:
+def _card(known: BestFix) -> FixCard:
     incident, best = known.incident, known.solution
     first = incident["headlines"][0]
     words = [*first.get("names", ()), *first.get("words", ())]

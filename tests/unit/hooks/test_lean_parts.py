@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from array import array
 from pathlib import Path
 
@@ -20,12 +19,16 @@ from stratagem.hooks.tools import command_key
 from stratagem.projects import find_project, user_config_folder, user_folder
 from stratagem.search.embedding import StaticEmbedder
 from stratagem.search.plain_embedding import cosine, embed_text
-from stratagem.storage.sqlite import direct_reader, format
+from stratagem.storage.sqlite import direct_reader
+from stratagem.storage.sqlite import format as sqlite_format
+
+# In microseconds; nothing here expires.
+NOW = 1_800_000_000_000_000
 
 
 def test_the_formats_are_those_of_the_store() -> None:
-    assert direct_reader.FORMAT == format.VERSION
-    assert direct_reader.READ_MODELS_FORMAT == format.READ_MODELS_VERSION
+    assert direct_reader.FORMAT == sqlite_format.VERSION
+    assert direct_reader.READ_MODELS_FORMAT == sqlite_format.READ_MODELS_VERSION
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_what_a_view_shows_is_what_the_store_shows(tmp_path: Path) -> None:
         }
 
     for branch in ("default", "trial"):
-        reader = direct_reader.DirectReader(str(database), branch, time.time_ns() // 1000)
+        reader = direct_reader.DirectReader(str(database), branch, NOW)
         rows = reader.matches('"harbour"', without_facet="untrusted", limit=50)
         found = reader.contents([row[0] for row in rows])
         assert {each.key for each in found.values()} == shown[branch]
@@ -113,7 +116,7 @@ def test_a_value_that_was_altered_is_not_shown(tmp_path: Path) -> None:
     connection.execute(change)
     connection.close()
 
-    reader = direct_reader.DirectReader(str(database), "default", time.time_ns() // 1000)
+    reader = direct_reader.DirectReader(str(database), "default", NOW)
 
     assert reader.contents([version]) == {}
 
