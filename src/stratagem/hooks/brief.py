@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.bootstrap import Runtime
-from stratagem.debugging.automation import list_known_fixes
+from stratagem.debugging.automation import list_best_fixes
 from stratagem.debugging.kinds import OUTCOME, facet_listed
 from stratagem.engine.lineage import View
 from stratagem.hooks.context_text import cut, mark, strip_marked
@@ -129,7 +129,7 @@ def _failure_lines(runtime: Runtime, caller: Caller, reader: Reader, view: View)
         counts[incident] = counts.get(incident, 0) + 1
     if not counts:
         return []
-    fixes = list_known_fixes(runtime.foundation, caller).fixes
+    fixes = list_best_fixes(runtime.foundation, caller).fixes
     known = {each.incident["incident_id"]: each for each in fixes}
     often = sorted((each for each in counts if each in known), key=lambda each: -counts[each])
     return [
