@@ -34,6 +34,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.clients.packages import package_files
+from stratagem.capture.review import Review
 from stratagem.debugging.curation import CuratedDebugging
 from stratagem.developer.operations import OPERATIONS as DEVELOPER
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
@@ -69,6 +70,7 @@ _SERVICES: Mapping[str, type] = {
     "memory": Memory,
     "debugging": CuratedDebugging,
     "knowledge": Knowledge,
+    "review": Review,
 }
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 # Parameters of answers, which no method declares.
@@ -406,7 +408,9 @@ def schema_files() -> dict[Path, bytes]:
 
 
 def _system_of(operation: Operation) -> str:
-    return operation.method.__module__.split(".")[1]
+    room = operation.method.__module__.split(".")[1]
+    # The service of a room that is called by what it does.
+    return {"capture": "review"}.get(room, room)
 
 
 # --- the methods of the SDK

@@ -69,6 +69,12 @@ def _developer() -> Rows:
     return OPERATIONS
 
 
+def _capture() -> Rows:
+    from stratagem.capture.operations import OPERATIONS
+
+    return OPERATIONS
+
+
 # Each system with the toolsets that its operations belong to.
 SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_memory, ("memory", "admin", "memory_plus", "developer")),
@@ -76,6 +82,7 @@ SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_knowledge, ("knowledge", "knowledge_plus", "admin")),
     (_gateway, ("gateway", "registry")),
     (_developer, ("developer",)),
+    (_capture, ("review",)),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
 # The registry is the gateway's: whoever may write to the one may write to the other. What agents
@@ -87,6 +94,7 @@ _SCOPES = {
     "developer": "memory",
     "debugging_admin": "debugging",
     "knowledge_plus": "knowledge",
+    "review": "memory",
 }
 # A merge carries the records of every system: it takes the right to write to each.
 _MERGE_WRITES = ("debugging", "knowledge", "gateway")

@@ -1,4 +1,4 @@
-"""The records of capture: what was decided about something that came in, and drafts of incidents.
+"""The records of capture: drafts of incidents.
 
 A draft is what a session suggests: a command failed, something was done, the command succeeded. It
 is no incident: no lookup finds it, and nothing ranks it, until a person has approved it.
@@ -18,22 +18,13 @@ __all__ = [
     "DRAFT_KEPT",
     "FACET_DRAFT",
     "KINDS",
-    "REVIEWED",
-    "REVIEWS",
 ]
 
-_NAMESPACE: Final = "capture"
-REVIEWS: Final = Space("review", _NAMESPACE)
-DRAFTS: Final = Space("incident_draft", _NAMESPACE)
-REVIEWED: Final = "CaptureReviewed"
+DRAFTS: Final = Space("incident_draft", "capture")
 DRAFT_KEPT: Final = "IncidentDraftKept"
 DRAFT_ENDED: Final = "IncidentDraftEnded"
 # What all drafts are found by.
 FACET_DRAFT: Final = "incident_draft"
-
-
-def _review(_content: Mapping[str, Any], _key: str | None) -> Projection:
-    return Projection()
 
 
 def _draft(_content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -41,7 +32,6 @@ def _draft(_content: Mapping[str, Any], _key: str | None) -> Projection:
 
 
 KINDS: Final = (
-    RecordKind(REVIEWS.kind, (EventKind(REVIEWED, _review),), writes=REVIEWED),
     RecordKind(
         DRAFTS.kind,
         (

@@ -27,7 +27,9 @@ __all__ = ["UNTRUSTED", "RecalledMemory", "find_memories"]
 
 # The facet of what must not be shown unasked.
 UNTRUSTED: Final = "untrusted"
+# As `memory.kinds` has them.
 _REVIEW: Final = "review"
+_HIDING_DECISIONS: Final = ("correct", "discard")
 # As `search.ranking` has them.
 _COMMON_SHARE: Final = 0.3
 _COMMON_FROM: Final = 200
@@ -120,7 +122,11 @@ def _is_usable(found: Content, session: str) -> bool:
 
 def _thrown_away(reader: DirectReader, found: Sequence[Content]) -> set[str]:
     captured = [each.content["capture"] for each in found if "capture" in each.content]
-    return reader.known_keys(_REVIEW, captured) if captured else set()
+    if not captured:
+        return set()
+    decided = reader.records_of(_REVIEW, captured)
+    # Wherever it was thrown away: what somebody did not want is not shown unasked.
+    return {each.key or "" for each in decided if each.content["decision"] in _HIDING_DECISIONS}
 
 
 class _Judge:

@@ -18,7 +18,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
-from stratagem.memory.kinds import ENTRY, TRUST, logged_events
+from stratagem.memory.kinds import ENTRY, HIDING_DECISIONS, REVIEWS, TRUST, logged_events
 from stratagem.memory.models import Hit, Instruction, Reply
 from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
 from stratagem.search import analysis, ranking, relevance
@@ -95,8 +95,18 @@ class HitReader:
             for ranked in group:
                 each = self._open(ranked, events[ranked.sequence])
                 score = self._score(each)
-                if score >= self._floor(each):
+                if score >= self._floor(each) and not self._is_hidden(each):
                     yield each, score
+
+    def _is_hidden(self, found: _Found) -> bool:
+        """Whether something captured was thrown away in review."""
+        if "capture" not in found.content:
+            return False
+        capture = found.content["capture"]
+        decided = self._reader.records.current(self._view.lineage, REVIEWS, capture)
+        if decided is None or decided.payload is None:
+            return False
+        return orjson.loads(decided.payload).get("decision") in HIDING_DECISIONS
 
     def _open(self, ranked: Ranked, event: EventContent) -> _Found:
         content = orjson.loads(event.payload)

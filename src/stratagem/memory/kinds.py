@@ -19,11 +19,15 @@ __all__ = [
     "EVENT_LOGGED",
     "FACET_CAPTURED",
     "FACET_UNTRUSTED",
+    "HIDING_DECISIONS",
     "KINDS",
     "PINNED",
+    "REVIEWED",
+    "REVIEWS",
     "TRUST",
     "UNTRUSTED",
     "Source",
+    "capture_facet",
     "entries",
     "label_facet",
     "logged_events",
@@ -45,6 +49,11 @@ UNTRUSTED: Final = "untrusted"
 FACET_UNTRUSTED: Final = "untrusted"
 # What came in by itself has an id in its field `capture`.
 FACET_CAPTURED: Final = "captured"
+# What was decided about something captured is a record under that id.
+REVIEWS: Final = Space("review", "capture")
+REVIEWED: Final = "CaptureReviewed"
+# Decisions after which no search finds it.
+HIDING_DECISIONS: Final = frozenset({"correct", "discard"})
 # The tag of what every session is to know.
 PINNED: Final = "pinned"
 
@@ -68,6 +77,11 @@ def label_facet(label: str) -> str:
 def session_facet(session: str) -> str:
     """Return the facet that logged events of a session are found by."""
     return f"session={session}"
+
+
+def capture_facet(capture: str) -> str:
+    """Return the facet that something captured is found by."""
+    return f"capture={capture}"
 
 
 def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
@@ -106,6 +120,7 @@ def _origin_facets(content: Mapping[str, Any]) -> Iterator[str]:
         yield FACET_UNTRUSTED
     if "capture" in content:
         yield FACET_CAPTURED
+        yield capture_facet(content["capture"])
 
 
 def _check_merged(content: Mapping[str, Any]) -> None:
@@ -133,6 +148,13 @@ KINDS: Final = (
         expiry="expires_at",
         validate=_check_merged,
         erasable=("value",),
+    ),
+    RecordKind(
+        REVIEWS.kind,
+        (EventKind(REVIEWED, lambda _content, _key: Projection()),),
+        writes=REVIEWED,
+        # Two people who decided about the same thing: the target's decision stands.
+        yielding=frozenset({"decision"}),
     ),
     RecordKind(
         EVENT,

@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 Mode = Literal["hybrid", "lexical"]
-# Which of two memories that are read together has something.
-Place = Literal["project", "personal"]
+# Whose memory has something, where two are read together.
+Owner = Literal["project", "personal"]
 
 
 @dataclass(slots=True, repr=False)
@@ -73,7 +73,7 @@ class Entry(DisplayableResult):
     """A value under a key, as some view shows it; `actor` is who wrote it.
 
     `source` says where it came from, where it was not written by a caller; `trust` is "untrusted"
-    until a person has looked at it. `place` says which memory has it, where two are read together.
+    until a person has looked at it. `owner` says whose memory has it, where two are read together.
     """
 
     key: str
@@ -86,7 +86,7 @@ class Entry(DisplayableResult):
     actor: str | None = None
     source: str | None = None
     trust: str | None = None
-    place: Place | None = None
+    owner: Owner | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -141,7 +141,7 @@ class Miss(DisplayableResult):
 class LoggedEvent(DisplayableResult):
     """Something that happened, as it was logged; `actor` is who logged it.
 
-    `source`, `trust` and `place` are as in an entry.
+    `source`, `trust` and `owner` are as in an entry.
     """
 
     sequence: int
@@ -154,7 +154,7 @@ class LoggedEvent(DisplayableResult):
     actor: str | None = None
     source: str | None = None
     trust: str | None = None
-    place: Place | None = None
+    owner: Owner | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -268,7 +268,7 @@ class Hit(DisplayableResult):
     `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
     that matches best. A message of a user has its `reply`, one of an assistant what it is a
     `reply_to`. A concept or an incident has its id as `key`, and a `name`. `source`, `trust` and
-    `place` are as in an entry.
+    `owner` are as in an entry.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]
@@ -293,7 +293,7 @@ class Hit(DisplayableResult):
     contested_by: list[str] | None = None
     source: str | None = None
     trust: str | None = None
-    place: Place | None = None
+    owner: Owner | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -14,7 +14,7 @@ import orjson
 
 __all__ = ["SYSTEMS", "method_schema", "operation_schemas"]
 
-SYSTEMS: Final = ("memory", "debugging", "knowledge", "gateway", "developer")
+SYSTEMS: Final = ("memory", "debugging", "knowledge", "gateway", "developer", "review")
 
 
 @cache

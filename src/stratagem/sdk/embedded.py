@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stratagem.sdk.functions import EmbeddedGateway
     from stratagem.sdk.generated.debugging import DebuggingMethods
     from stratagem.sdk.generated.knowledge import KnowledgeMethods
+    from stratagem.sdk.generated.review import ReviewMethods
 
 __all__ = [
     "CheckedService",
@@ -179,6 +180,14 @@ class Stratagem(OpenDatabase, DeveloperGroups):
         from stratagem.sdk.generated.debugging import DebuggingMethods
 
         return DebuggingMethods(self._service("debugging", CuratedDebugging))
+
+    @cached_property
+    def review(self) -> ReviewMethods:
+        """What came in by itself, and what is decided about it."""
+        from stratagem.capture.review import Review
+        from stratagem.sdk.generated.review import ReviewMethods
+
+        return ReviewMethods(self._service("review", Review))
 
     @cached_property
     def knowledge(self) -> KnowledgeMethods:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, NoReturn, Se
 from stratagem import limits, operations
 from stratagem.answers import whole
 from stratagem.bootstrap import Runtime, Settings
+from stratagem.capture.review import Review
 from stratagem.debugging.curation import CuratedDebugging
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import StorageUnavailable, StratagemError
@@ -35,6 +36,7 @@ from stratagem.sdk.embedded import (
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods
+from stratagem.sdk.generated.review import AsyncReviewMethods
 from stratagem.sdk.method_calls import as_method
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import OpenBlock, TransactionScope
@@ -141,6 +143,7 @@ class AsyncStratagem(OpenDatabase, AsyncDeveloperGroups):
         self.memory = AsyncMemoryMethods(self._awaited_service("memory", Memory))
         self.debugging = AsyncDebuggingMethods(self._awaited_service("debugging", CuratedDebugging))
         self.knowledge = AsyncKnowledgeMethods(self._awaited_service("knowledge", Knowledge))
+        self.review = AsyncReviewMethods(self._awaited_service("review", Review))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""

@@ -25,6 +25,7 @@ from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMe
 from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods, MemoryMethods
+from stratagem.sdk.generated.review import AsyncReviewMethods, ReviewMethods
 from stratagem.sdk.http_requests import (
     PreparedRequest,
     ServerEndpoint,
@@ -125,6 +126,7 @@ class Client(_ServerClient, DeveloperGroups):
         self.memory = MemoryMethods(self._invoke)
         self.debugging = DebuggingMethods(self._invoke)
         self.knowledge = KnowledgeMethods(self._invoke)
+        self.review = ReviewMethods(self._invoke)
         self.gateway = GatewayOperations(self.call)
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -216,6 +218,7 @@ class AsyncClient(_ServerClient, AsyncDeveloperGroups):
         self.memory = AsyncMemoryMethods(self._invoke)
         self.debugging = AsyncDebuggingMethods(self._invoke)
         self.knowledge = AsyncKnowledgeMethods(self._invoke)
+        self.review = AsyncReviewMethods(self._invoke)
         self.gateway = AsyncGatewayOperations(self.call)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:

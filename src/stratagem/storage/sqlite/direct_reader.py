@@ -103,9 +103,10 @@ class DirectReader:
         rows = self._rows("later_with_facets", *facets, sequence)
         return next(iter(self.contents([rows[0][0]]).values()), None) if rows else None
 
-    def known_keys(self, kind: str, keys: Sequence[str]) -> set[str]:
-        """Return which of some keys records of a kind have, on any branch."""
-        return {row[0] for row in self._rows("known_keys", kind, json.dumps(list(keys)))}
+    def records_of(self, kind: str, keys: Sequence[str]) -> list[Content]:
+        """Return the records of a kind under some keys, as each branch has them."""
+        rows = self._rows("records_of", kind, json.dumps(list(keys)))
+        return list(self.contents([row[0] for row in rows]).values())
 
     def newest_of(self, kinds: Sequence[str]) -> int:
         """Return the newest event about records of some kinds, on any branch."""

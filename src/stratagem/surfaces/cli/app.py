@@ -54,6 +54,7 @@ COMMANDS: Final[dict[str, str | None]] = {
     **dict.fromkeys(("token",), "tokens"),
     **dict.fromkeys(("init",), "clients"),
     **dict.fromkeys(("hook",), "hooks"),
+    **dict.fromkeys(("review",), "review"),
     **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
     **dict.fromkeys(("backup", "restore"), "backups"),
     **dict.fromkeys(("config",), "configuration"),

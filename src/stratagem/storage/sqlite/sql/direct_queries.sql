@@ -60,10 +60,11 @@ LEFT JOIN vectors x ON x.seq = e.seq
 SELECT coalesce(max(seq), 0) FROM versions
 WHERE space IN (SELECT id FROM spaces WHERE kind IN (SELECT value FROM json_each(?1)))
 
--- name: known_keys
--- Which of some keys (a JSON array) records of a kind have, on any branch.
-SELECT s.key FROM json_each(?2) w CROSS JOIN spaces sp ON sp.kind = ?1
+-- name: records_of
+-- The newest versions, on each branch, of records of a kind under some keys (a JSON array).
+SELECT v.seq FROM json_each(?2) w CROSS JOIN spaces sp ON sp.kind = ?1
 JOIN subjects s ON s.space = sp.id AND s.key = w.value
+JOIN versions v ON v.subject = s.id AND v.seq_to IS NULL AND v.deleted = 0
 
 -- name: later_with_facets
 -- The first event after a sequence that has two facets, on the branch of the event before it.

@@ -1,0 +1,69 @@
+"""What review answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from stratagem.display import DisplayableResult
+
+__all__ = ["Decision", "ReviewDecided", "ReviewDecision", "ReviewItem", "ReviewList"]
+
+Decision = Literal["keep", "pin", "correct", "discard"]
+
+
+@dataclass(slots=True, repr=False)
+class ReviewItem(DisplayableResult):
+    """Something that came in by itself: a captured event, or a draft of an incident.
+
+    A draft has the `error`, the `steps` that were taken, and the `command` that failed and then
+    succeeded. `decision` is what was decided about it before.
+    """
+
+    id: str
+    kind: Literal["captured", "draft"]
+    text: str
+    timestamp: str
+    version: int
+    source: str | None = None
+    trust: str | None = None
+    session: str | None = None
+    event: str | None = None
+    command: str | None = None
+    error: str | None = None
+    steps: list[str] | None = None
+    decision: Decision | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ReviewList(DisplayableResult):
+    """A page of what came in, newest first."""
+
+    results: list[ReviewItem]
+    truncated: bool
+    next: str | None = None
+
+    def __iter__(self) -> Iterator[ReviewItem]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+@dataclass(slots=True, repr=False)
+class ReviewDecision(DisplayableResult):
+    """What became of one thing: the entry under `key`, or the incident, that it is now."""
+
+    id: str
+    decision: Decision
+    key: str | None = None
+    incident_id: str | None = None
+    solution_id: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ReviewDecided(DisplayableResult):
+    """What became of each thing that was decided about."""
+
+    results: list[ReviewDecision]
