@@ -36,12 +36,13 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
+from stratagem.joint_memory import is_personal, read_both, reads_both, without_namespace
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import CORRECTION, Caller, Operation
 from stratagem.operations import CorrectCall, Prepared
-from stratagem.places import check_place, database_path, is_address, local_zone
+from stratagem.places import check_place, check_there, database_path, is_address, local_zone
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
@@ -121,6 +122,7 @@ class Settings:
     stored tools may name ("package.tools:*"); None is any, for a program that opens its own.
     `sign_in_address`: where browsers come back to whose users sign in to upstream servers, and the
     workspace that is to know of it.
+    `personal`: the person's own database, which is read beside a project's.
     """
 
     path: str
@@ -139,6 +141,7 @@ class Settings:
     copying: bool = False
     allow_callables: tuple[str, ...] | None = None
     sign_in_address: Callable[[], tuple[str, str] | None] = lambda: None
+    personal: str | None = None
 
 
 class Runtime:
@@ -155,6 +158,7 @@ class Runtime:
         self._gateway: GatewayParts | None = None
         self._correct = CallCorrector(foundation)
         self._spool = _SpoolWatch(foundation)
+        self._personal = _PersonalMemory(settings) if settings.personal else None
 
     @property
     def gateway(self) -> GatewayParts:
@@ -192,6 +196,21 @@ class Runtime:
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
         self.take_spooled()
+        if self._personal is None or caller.transaction is not None:
+            return self._call(name, arguments, caller)
+        if is_personal(arguments, caller.namespace):
+            return self._personal.call(name, without_namespace(arguments), caller)
+        if not reads_both(name, arguments):
+            return self._call(name, arguments, caller)
+        personal = self._personal
+        return read_both(
+            name,
+            arguments,
+            lambda given: self._call(name, given, caller),
+            lambda given: personal.read(name, given, caller),
+        )
+
+    def _call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         operation, call, caller = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
@@ -202,6 +221,10 @@ class Runtime:
         """Run an operation without holding up the event loop."""
         if self._spool.waits:
             await asyncio.to_thread(self._spool.take)
+        if self._personal is not None and (
+            is_personal(arguments, caller.namespace) or reads_both(name, arguments)
+        ):
+            return await asyncio.to_thread(self.call, name, arguments, caller)
         operation, call, caller = await self._prepare_async(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
@@ -294,9 +317,65 @@ class Runtime:
         """Let go of the database."""
         if self._gateway is not None:
             self._gateway.close()
+        if self._personal is not None:
+            self._personal.close()
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
+
+
+class _PersonalMemory:
+    """The person's own memory beside that of a project, opened when it is first asked."""
+
+    def __init__(self, settings: Settings) -> None:
+        assert settings.personal is not None
+        self._path = settings.personal
+        self._settings = settings
+        self._opening = threading.Lock()
+        self._runtime: Runtime | None = None
+
+    def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Run an operation on it alone; one that writes makes it where there is none."""
+        operation = operations.find(name)
+        given = arguments if isinstance(arguments, Mapping) else {}
+        if operation.right_for(given) == "read":
+            check_there(self._path)
+        return self._open().call(name, arguments, _at_home(caller))
+
+    def read(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Read beside the project; a memory that cannot be read now has nothing."""
+        nothing: dict[str, Any] = {"results": [], "truncated": False, "found": False}
+        if not Path(self._path).is_file():
+            return nothing
+        try:
+            return self._open().call(name, arguments, _at_home(caller))
+        except StratagemError as error:
+            logger.warning("Your own memory was not read: %s", error.message)
+            return nothing
+
+    def close(self) -> None:
+        """Let go of it."""
+        with self._opening:
+            if self._runtime is not None:
+                self._runtime.close()
+
+    def _open(self) -> Runtime:
+        with self._opening:
+            if self._runtime is None:
+                own = replace(
+                    self._settings,
+                    path=self._path,
+                    personal=None,
+                    external=built_in(),
+                    deliver=False,
+                )
+                self._runtime = start(own)
+            return self._runtime
+
+
+def _at_home(caller: Caller) -> Caller:
+    """Return a caller as its own memory knows it."""
+    return replace(caller, namespace="default", branch="default", can_switch=False, origin=None)
 
 
 class _SpoolWatch:

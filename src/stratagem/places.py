@@ -31,6 +31,7 @@ __all__ = [
     "is_there",
     "local_zone",
     "own_command",
+    "personal_path",
     "typed_command",
 ]
 
@@ -100,6 +101,14 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     if project is not None:
         return Path(project) / PROJECT_FOLDER / DATABASE_NAME
     return Path(user_folder()) / DATABASE_NAME
+
+
+def personal_path(database: str) -> str | None:
+    """Return the person's own database, for one that is a project's; None for any other."""
+    own = Path(user_folder()) / DATABASE_NAME
+    path = Path(database)
+    in_project = path.name == DATABASE_NAME and path.parent.name == PROJECT_FOLDER
+    return str(own) if in_project and path != own else None
 
 
 def is_there(place: str) -> bool:

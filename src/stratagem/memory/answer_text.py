@@ -35,8 +35,11 @@ def until(answer: Mapping[str, Any]) -> str:
 
 
 def by_actor(answer: Mapping[str, Any]) -> str:
-    """Say who wrote something, as far as that is known."""
-    return f", by {answer['actor']}" if answer.get("actor") else ""
+    """Say who wrote something, where it came from and whose memory has it, as far as is known."""
+    words = f", by {answer['actor']}" if answer.get("actor") else ""
+    if answer.get("trust"):
+        words += f", {answer['trust']}: from {answer.get('source', 'elsewhere')}"
+    return f"{words}, {answer['owner']} memory" if answer.get("owner") else words
 
 
 def with_note(lines: list[str], answer: Mapping[str, Any]) -> str:

@@ -96,6 +96,9 @@ class RecallAnswer(TypedDict, total=False):
     tags: list[str]
     expires: str
     actor: str
+    source: str
+    trust: str
+    owner: str
     results: list[dict[str, Any]]
     missing: list[str]
     misses: list[dict[str, Any]]

@@ -72,6 +72,8 @@ def _mcp(
             expose=_names(expose),
             allow_hosts=tuple(allow_host or ()),
             allow_callables=tuple(allow_callable or ()),
+            # Of the person who starts it: a server that others reach has the project's alone.
+            personal=session.personal,
         )
     )
 

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stratagem.engine.relevance import TRY_MIN
-from stratagem.places import check_place, check_there, database_path, is_address, is_there
+from stratagem.places import (
+    check_place,
+    check_there,
+    database_path,
+    is_address,
+    is_there,
+    personal_path,
+)
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.settings import SETTINGS, FileSettings, option
 
@@ -83,6 +90,11 @@ class Session:
         if given is not None and (given == ":memory:" or is_address(given)):
             return given
         return str(self._path)
+
+    @property
+    def personal(self) -> str | None:
+        """The person's own database, which is read beside that of the project one works in."""
+        return None if self.options.db is not None else personal_path(self.database)
 
     @property
     def command(self) -> str:
@@ -175,6 +187,7 @@ class Session:
             environment=self.options.file_settings.environment,
             allow_hosts=self.options.file_settings.values_of("allow_hosts"),
             allow_callables=self.options.file_settings.values_of("allow_callables"),
+            personal=self.personal,
         )
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:

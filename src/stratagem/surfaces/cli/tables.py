@@ -101,6 +101,7 @@ def show_entry(console: Console, answer: Answer) -> None:
         facts.append(f"tags: {', '.join(answer['tags'])}")
     if answer.get("expires"):
         facts.append(f"expires {when(answer['expires'])}")
+    facts += _origin(answer)
     title = Text.assemble(
         (printable(answer["key"]), "bold"), ("  " + printable(" · ".join(facts)), "dim")
     )
@@ -223,6 +224,12 @@ def show_tags(console: Console, answer: Answer) -> None:
         console.print("Nothing has a tag.")
 
 
+def _origin(each: Mapping[str, Any]) -> list[str]:
+    """Say where something came from and whose memory has it, where that is told."""
+    said = [f"{each['trust']}: from {each.get('source', 'elsewhere')}"] if each.get("trust") else []
+    return [*said, f"{each['owner']} memory"] if each.get("owner") else said
+
+
 def show_hits(console: Console, answer: Answer) -> None:
     """Show what a search found: how well it fits, what it is, and why it was found."""
     for hit in answer["results"]:
@@ -233,6 +240,7 @@ def show_hits(console: Console, answer: Answer) -> None:
             facts.insert(1, hit["namespace"])
         if hit["tags"]:
             facts.append(f"tags: {', '.join(hit['tags'])}")
+        facts += _origin(hit)
         console.print(
             Text.assemble(
                 (bar(hit["score"]), "cyan"),

@@ -218,6 +218,7 @@ class Database:
                 allow_hosts=given.allow_hosts,
                 allow_callables=given.allow_callables,
                 sign_in_address=lambda: (self.address, own) if self.address else None,
+                personal=given.personal if place is None else None,
             )
         )
         runtime.look_at_clock()

@@ -33,7 +33,8 @@ class ServerSettings:
     `namespace` and `branch` are each client's defaults. `port_given`: the port was asked for,
     so no other will do. `server_names` are names by which browsers and proxies may reach the
     server besides the loopback ones; `allow_hosts` are private hosts that tools may call, and
-    `allow_callables` the Python functions that stored tools may name.
+    `allow_callables` the Python functions that stored tools may name. `personal` is the database of
+    the person who starts it, read beside a project's.
     `expose`: patterns of registered tools that clients see as tools in their own right.
     `auth`: "token" needs one of every client; "auto" does from the first one on that is created.
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
@@ -57,6 +58,7 @@ class ServerSettings:
     server_names: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     allow_callables: tuple[str, ...] = ()
+    personal: str | None = None
     expose: tuple[str, ...] = ()
     log_format: str = "text"
     workers: int = 1

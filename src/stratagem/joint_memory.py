@@ -1,0 +1,158 @@
+"""Two memories read as one: that of a project, and the person's own.
+
+In a project all writes go to its database, and the namespace `personal` is the person's own. Reads
+look into both: a search gives the best of either, a recall what the project has, else what the
+person has, a list first the one and then the other. Each hit says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from stratagem import limits
+
+__all__ = ["PERSONAL", "is_personal", "read_both", "reads_both", "without_namespace"]
+
+Answer = dict[str, Any]
+Call = Callable[[Mapping[str, Any]], Answer]
+
+PERSONAL: Final = "personal"
+_PROJECT: Final = "project"
+_SEARCH: Final = "strata_search"
+_RECALL: Final = "strata_recall"
+_LIST: Final = "strata_list"
+_READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
+# How the cursor of a list begins once it has come to the person's own.
+_CURSOR: Final = "personal:"
+# Of an answer's room, so much is the person's.
+_PERSONAL_SHARE: Final = 4
+# What is only true of the project's own database.
+_OF_ONE: Final = ("branch", "as_of", "transaction")
+
+
+def is_personal(arguments: Any, namespace: str) -> bool:
+    """Whether a call is about the person's own memory alone."""
+    named = arguments.get("namespace") if isinstance(arguments, Mapping) else None
+    return bool((named or namespace) == PERSONAL)
+
+
+def without_namespace(arguments: Any) -> Any:
+    """Return the arguments of such a call as the person's own memory takes them."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    return {name: value for name, value in arguments.items() if name not in {"namespace", "branch"}}
+
+
+def reads_both(name: str, arguments: Any) -> bool:
+    """Whether a call looks into both memories: one that names neither a namespace nor a branch."""
+    if name not in _READS or not isinstance(arguments, Mapping):
+        return False
+    return not any(arguments.get(each) is not None for each in ("namespace", *_OF_ONE))
+
+
+def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
+    """Answer a call from both memories."""
+    if name == _SEARCH:
+        return _search(arguments, project, personal)
+    if name == _RECALL and (arguments.get("key") is not None or arguments.get("keys") is not None):
+        return _recall(arguments, project, personal)
+    return _list(arguments, project, personal)
+
+
+def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
+    """Return the best hits of either, those that answer best by themselves first."""
+    cursor, k = arguments.get("cursor"), arguments.get("k", limits.SEARCH_K_DEFAULT)
+    skip = int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else 0
+    if not isinstance(k, int) or skip + k > limits.SEARCH_K_MAX or (cursor and not skip):
+        # Beyond what can be put together, or not to be read: the project's own goes on, or says so.
+        return _of(project(arguments), _PROJECT)
+    # All pages before this one are needed to put the lists together.
+    whole = {**arguments, "k": skip + k, "cursor": None}
+    answer = project(_without_none(whole))
+    other = personal(_without_none({**whole, "max_chars": _personal_room(arguments)}))
+    hits = [*_of(answer, _PROJECT)["results"], *_of(other, PERSONAL)["results"]]
+    hits.sort(key=lambda hit: -hit["score"])
+    more = len(hits) > skip + k or answer["truncated"] or other["truncated"]
+    answer["results"] = hits[skip : skip + k]
+    answer["truncated"] = more
+    answer.pop("next", None)
+    if more:
+        answer["next"] = str(skip + k)
+    return answer
+
+
+def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
+    """Return what the project has under a key, else what the person has."""
+    answer = _of(project(arguments), _PROJECT)
+    if answer.get("found") and not answer.get("missing"):
+        return answer
+    missing = answer.get("missing")
+    wanted = {**arguments, "keys": missing} if missing else arguments
+    other = _of(personal(wanted), PERSONAL)
+    if not other.get("found"):
+        return answer
+    if "results" not in other or not missing:
+        return other
+    found = {each["key"] for each in other["results"]}
+    answer["results"] = [*answer.get("results", ()), *other["results"]]
+    answer["found"] = True
+    for name in ("missing", "misses"):
+        left = [each for each in answer.get(name, ()) if _key_of(each) not in found]
+        answer.pop(name, None)
+        if left:
+            answer[name] = left
+    return answer
+
+
+def _list(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
+    """Return a page of the project's entries, or, once those are through, of the person's."""
+    cursor = arguments.get("cursor")
+    if isinstance(cursor, str) and cursor.startswith(_CURSOR):
+        rest = cursor.removeprefix(_CURSOR) or None
+        return _personal_page(personal(_without_none({**arguments, "cursor": rest})))
+    answer = _of(project(arguments), _PROJECT)
+    if answer.get("next"):
+        return answer
+    room = limits.LIST_PAGE_DEFAULT if arguments.get("limit") is None else arguments["limit"]
+    left = room - len(answer.get("results", ())) if isinstance(room, int) else 0
+    if left <= 0:
+        return {**answer, "truncated": True, "next": _CURSOR}
+    other = personal({**arguments, "limit": left, "max_chars": _personal_room(arguments)})
+    if not other.get("results"):
+        return answer
+    page = _personal_page(other)
+    if not answer.get("results"):
+        return page
+    joined = {**answer, "results": [*answer["results"], *page["results"]]}
+    return joined | {name: page[name] for name in ("truncated", "next") if page.get(name)}
+
+
+def _personal_page(answer: Answer) -> Answer:
+    page = _of(answer, PERSONAL)
+    if page.get("next"):
+        page["next"] = f"{_CURSOR}{page['next']}"
+    return page
+
+
+def _of(answer: Answer, owner: str) -> Answer:
+    """Say of everything in an answer whose it is."""
+    if "results" in answer:
+        answer["results"] = [{**each, "owner": owner} for each in answer["results"]]
+    elif answer.get("found"):
+        answer["owner"] = owner
+    return answer
+
+
+def _personal_room(arguments: Mapping[str, Any]) -> int:
+    room = arguments.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
+    least = limits.ANSWER_CHARS_MIN
+    return max(room // _PERSONAL_SHARE, least) if isinstance(room, int) else least
+
+
+def _key_of(missing: Any) -> Any:
+    return missing.get("key") if isinstance(missing, Mapping) else missing
+
+
+def _without_none(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
