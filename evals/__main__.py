@@ -9,7 +9,18 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import answers, debug, entries, incidents, recall, repair, tools, tracebacks, vectors
+from evals import (
+    answers,
+    debug,
+    entries,
+    incidents,
+    injection,
+    recall,
+    repair,
+    tools,
+    tracebacks,
+    vectors,
+)
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
@@ -22,6 +33,7 @@ SUITES: Final[dict[str, Suite]] = {
         debug.SUITE,
         tracebacks.SUITE,
         vectors.SUITE,
+        injection.SUITE,
         repair.SUITE,
         tools.SUITE,
     )

@@ -27,6 +27,7 @@ from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
+    BranchExists,
     DatabaseCorrupt,
     InvalidInput,
     ServiceUnavailable,
@@ -36,6 +37,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
+from stratagem.git_branches import memory_branch_of
 from stratagem.joint_memory import is_personal, read_both, reads_both, without_namespace
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
@@ -123,6 +125,8 @@ class Settings:
     `sign_in_address`: where browsers come back to whose users sign in to upstream servers, and the
     workspace that is to know of it.
     `personal`: the person's own database, which is read beside a project's.
+    `personal`: the person's own database, which is read beside a project's. `git_folder`: where
+    callers work, if the memory is to follow the git branch that is checked out there.
     """
 
     path: str
@@ -142,6 +146,7 @@ class Settings:
     allow_callables: tuple[str, ...] | None = None
     sign_in_address: Callable[[], tuple[str, str] | None] = lambda: None
     personal: str | None = None
+    git_folder: str | None = None
 
 
 class Runtime:
@@ -158,6 +163,7 @@ class Runtime:
         self._gateway: GatewayParts | None = None
         self._correct = CallCorrector(foundation)
         self._spool = _SpoolWatch(foundation)
+        self._git_branch = DEFAULT
         self._personal = _PersonalMemory(settings) if settings.personal else None
 
     @property
@@ -270,6 +276,7 @@ class Runtime:
         caller, arguments = self._enter_transaction(operation, arguments, caller)
         if not operation.in_transaction:
             caller.refuse_in_transaction(name)
+        self._follow_git(operation, arguments, caller)
         self._bind_branch(caller)
         if isinstance(arguments, Mapping):
             arguments = self.transactions.arguments_for(caller, arguments)
@@ -294,6 +301,26 @@ class Runtime:
         if "transaction" in operation.answer_options:
             arguments = {each: arguments[each] for each in arguments if each != "transaction"}
         return self.transactions.resume(caller, wanted), arguments
+
+    def _follow_git(self, operation: Operation, arguments: Any, caller: Caller) -> None:
+        """Put a caller on the memory branch of the git branch; forked by the first write on it."""
+        folder = self._settings.git_folder
+        by_hand = caller.branch not in {DEFAULT, self._git_branch}
+        if folder is None or caller.transaction is not None or by_hand:
+            return
+        given = arguments if isinstance(arguments, Mapping) else {}
+        wanted = memory_branch_of(folder)
+        if self.foundation.store.reader().branches.by_name(wanted) is None:
+            if operation.right_for(given) == "read" or given.get("branch") is not None:
+                wanted = DEFAULT
+            else:
+                from stratagem.memory.service import Memory
+
+                with suppress(BranchExists):
+                    Memory(self.foundation, Caller("git")).fork(wanted, branch=DEFAULT)
+        self._git_branch = wanted
+        if caller.branch != wanted:
+            caller.switch_to(wanted)
 
     def _bind_branch(self, caller: Caller) -> None:
         """Bind a client to the branch that it begins on: the name may come to mean another."""
@@ -366,6 +393,7 @@ class _PersonalMemory:
                     self._settings,
                     path=self._path,
                     personal=None,
+                    git_folder=None,
                     external=built_in(),
                     deliver=False,
                 )

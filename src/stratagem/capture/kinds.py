@@ -1,4 +1,4 @@
-"""The records of capture: drafts of incidents.
+"""The records of capture: drafts of incidents, and memory branches whose git branch is gone.
 
 A draft is what a session suggests: a command failed, something was done, the command succeeded. It
 is no incident: no lookup finds it, and nothing ranks it, until a person has approved it.
@@ -17,7 +17,11 @@ __all__ = [
     "DRAFT_ENDED",
     "DRAFT_KEPT",
     "FACET_DRAFT",
+    "FACET_ORPHAN",
     "KINDS",
+    "ORPHANS",
+    "ORPHAN_FOUND",
+    "ORPHAN_SETTLED",
 ]
 
 DRAFTS: Final = Space("incident_draft", "capture")
@@ -25,6 +29,10 @@ DRAFT_KEPT: Final = "IncidentDraftKept"
 DRAFT_ENDED: Final = "IncidentDraftEnded"
 # What all drafts are found by.
 FACET_DRAFT: Final = "incident_draft"
+ORPHANS: Final = Space("orphan_branch", "capture")
+ORPHAN_FOUND: Final = "OrphanBranchFound"
+ORPHAN_SETTLED: Final = "OrphanBranchSettled"
+FACET_ORPHAN: Final = "orphan_branch"
 
 
 def _draft(_content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -41,5 +49,16 @@ KINDS: Final = (
         writes=DRAFT_KEPT,
         deletes=DRAFT_ENDED,
         erasable=("error", "steps"),
+    ),
+    RecordKind(
+        ORPHANS.kind,
+        (
+            EventKind(ORPHAN_FOUND, lambda _content, _key: Projection(facets=(FACET_ORPHAN,))),
+            EventKind(
+                ORPHAN_SETTLED, lambda _content, _key: Projection(deleted=True), deletes=True
+            ),
+        ),
+        writes=ORPHAN_FOUND,
+        deletes=ORPHAN_SETTLED,
     ),
 )

@@ -15,14 +15,15 @@ Decision = Literal["keep", "pin", "correct", "discard"]
 
 @dataclass(slots=True, repr=False)
 class ReviewItem(DisplayableResult):
-    """Something that came in by itself: a captured event, or a draft of an incident.
+    """Something that waits for review: a captured event, a draft of an incident, or a branch.
 
     A draft has the `error`, the `steps` that were taken, and the `command` that failed and then
-    succeeded. `decision` is what was decided about it before.
+    succeeded. A branch is one whose git branch is gone: kept, it is merged; discarded, it is
+    deleted (and can be restored). `decision` is what was decided about it before.
     """
 
     id: str
-    kind: Literal["captured", "draft"]
+    kind: Literal["captured", "draft", "branch"]
     text: str
     timestamp: str
     version: int

@@ -45,7 +45,7 @@ def _line(each: Mapping[str, Any]) -> str:
         said = f"{each['text']} | after: {steps}"
     else:
         said = " ".join(each["text"].split())
-    source = "draft" if each["kind"] == "draft" else each.get("source", "")
+    source = each.get("source") or each["kind"]
     decided = f" [{each['decision']}]" if each.get("decision") else ""
     return f"- {each['id']} ({source}, {each['timestamp'][:16]}){decided} {said[:_LINE_CHARS]}"
 

@@ -8,14 +8,21 @@ correcting say that somebody has read a text and trusts it, so these take a pers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import orjson
 
 from stratagem import limits
 from stratagem.answers import read_cursor
-from stratagem.capture.kinds import DRAFT_ENDED, DRAFTS, FACET_DRAFT
+from stratagem.capture.kinds import (
+    DRAFT_ENDED,
+    DRAFTS,
+    FACET_DRAFT,
+    FACET_ORPHAN,
+    ORPHAN_SETTLED,
+    ORPHANS,
+)
 from stratagem.capture.models import (
     Decision,
     ReviewDecided,
@@ -38,6 +45,7 @@ from stratagem.memory.kinds import (
     capture_facet,
     entries,
 )
+from stratagem.memory.service import Memory
 from stratagem.parameters import COUNT_ALIASES, BranchName, Cursor, Param, RequestId
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import EventContent, Reader, Transaction
@@ -47,6 +55,12 @@ __all__ = ["Review"]
 
 _TEXT_CHARS: Final = 600
 _READ_AT_ONCE: Final = 100
+# What can be decided about each kind.
+_TAKES: Final[Mapping[str, Sequence[str]]] = {
+    "captured": ("keep", "pin", "correct", "discard"),
+    "draft": ("keep", "correct", "discard"),
+    "branch": ("keep", "discard"),
+}
 _SourceName = Literal["user", "assistant", "tool", "web", "import", "remote"]
 
 Ids = Annotated[Sequence[str], Param("From review_list", plural="id", aliases=("items",))]
@@ -58,7 +72,7 @@ class Review(BoundSystem):
     def list(
         self,
         kind: Annotated[
-            Literal["captured", "draft"] | None, Param("Only captured texts, or only drafts")
+            Literal["captured", "draft", "branch"] | None, Param("Only things of this kind")
         ] = None,
         *,
         source: Annotated[_SourceName | None, Param("Only from there")] = None,
@@ -110,14 +124,21 @@ class Review(BoundSystem):
         with self._store.snapshot() as reader:
             view = self._views.view(reader, name)
             items = [self._find(reader, view, each) for each in wanted]
-        drafts = [item for item in items if item.kind == "draft"]
-        if drafts and decision == "pin":
-            raise ValidationFailed(
-                f"{drafts[0].id!r} is a draft of an incident, which is kept or discarded.",
-                field="decision",
-                allowed=["keep", "correct", "discard"],
-            )
-        added = {each.id: self._settle_draft(each, decision, text, name) for each in drafts}
+        for item in items:
+            if decision not in _TAKES[item.kind]:
+                raise ValidationFailed(
+                    f"{item.id!r} is a {item.kind}, which takes no {decision!r}.",
+                    field="decision",
+                    allowed=list(_TAKES[item.kind]),
+                )
+        added = {
+            item.id: self._settle_draft(item, decision, text, name)
+            for item in items
+            if item.kind == "draft"
+        }
+        for item in items:
+            if item.kind == "branch":
+                self._settle_branch(item, decision, name)
 
         def work(transaction: Transaction) -> dict[str, str | None]:
             target = find_branch(transaction.branches, name)
@@ -142,7 +163,7 @@ class Review(BoundSystem):
         self, reader: Reader, view: View, before: int, kind: str | None
     ) -> Iterator[ReviewItem]:
         """Yield what came in, newest first."""
-        facets = {"captured": FACET_CAPTURED, "draft": FACET_DRAFT}
+        facets = {"captured": FACET_CAPTURED, "draft": FACET_DRAFT, "branch": FACET_ORPHAN}
         wanted = [facet for name, facet in facets.items() if kind in {None, name}]
         while True:
             newest = sorted(
@@ -165,7 +186,9 @@ class Review(BoundSystem):
     def _find(self, reader: Reader, view: View, item_id: str) -> ReviewItem:
         values.check_text(item_id, field="ids", chars_max=limits.KEY_CHARS_MAX)
         found = reader.catalogue.with_facet(view, capture_facet(item_id), limit=1)
-        version = None if found else reader.records.current(view.lineage, DRAFTS, item_id)
+        spaces = () if found else (DRAFTS, ORPHANS)
+        kept = (reader.records.current(view.lineage, space, item_id) for space in spaces)
+        version = next((each for each in kept if each is not None), None)
         if not found and version is None:
             raise ValidationFailed(
                 f"Nothing that came in has the id {item_id!r}, or it was settled.",
@@ -202,10 +225,20 @@ class Review(BoundSystem):
             item.id, decision, incident_id=added.incident_id, solution_id=solution_id
         )
 
+    def _settle_branch(self, item: ReviewItem, decision: Decision, target: str) -> None:
+        """Merge the memory of a git branch that is gone, or delete it; that can be undone."""
+        memory = Memory(self._foundation, self._caller)
+        source = item.id.removeprefix("branch:")
+        if decision == "keep":
+            memory.merge(source, branch=target)
+        memory.delete(source)
+
     def _drafts_of(
         self, item: ReviewItem, decision: Decision, text: str | None, key: str | None
     ) -> tuple[Sequence[Draft], str | None]:
         """Return the events that record a decision, and the key of the entry that comes of it."""
+        if item.kind == "branch":
+            return [Draft(ORPHAN_SETTLED, {"decision": decision}, ORPHANS, item.id)], None
         if item.kind == "draft":
             return [Draft(DRAFT_ENDED, {"decision": decision}, DRAFTS, item.id)], None
         decided = Draft(REVIEWED, {"decision": decision}, REVIEWS, item.id)
@@ -234,6 +267,15 @@ def _item(reader: Reader, view: View, event: EventContent) -> ReviewItem:
             command=content.get("command"),
             error=content.get("error"),
             steps=content["steps"],
+        )
+    if event.space == ORPHANS:
+        return ReviewItem(
+            f"branch:{content['branch']}",
+            "branch",
+            f"The git branch {content['branch']} is gone, and its commits are not in what is "
+            "checked out: merged as one commit, or given up. Keep: its memory is merged.",
+            moments.iso(event.at),
+            event.sequence,
         )
     data = content.get("data", content.get("value"))
     decided = reader.records.current(view.lineage, REVIEWS, content["capture"])

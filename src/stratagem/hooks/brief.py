@@ -44,11 +44,17 @@ _HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
 _TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
 
 
-def write_brief(runtime: Runtime, settings: HookSettings, files: SessionFiles, branch: str) -> str:
-    """Return the facts that a session begins with; empty where there is nothing to tell."""
+def write_brief(
+    runtime: Runtime,
+    settings: HookSettings,
+    files: SessionFiles,
+    branch: str,
+    news: Sequence[str] = (),
+) -> str:
+    """Return the facts that a session begins with, the news first; empty where there are none."""
     live = runtime.foundation.store.reader().branches.by_name(branch) is not None
     caller = Caller("hook", settings.namespace, branch if live else "default", can_switch=False)
-    lines = [line for part in _parts(runtime, caller, files) for line in part]
+    lines = [*news, *(line for part in _parts(runtime, caller, files) for line in part)]
     if not lines:
         return ""
     room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1

@@ -25,7 +25,11 @@ SWITCHES: Final = ("start", "prompt", "failure", "capture")
 _FILE_NAME: Final = "config.toml"
 _PREFIX: Final = "STRATAGEM_"
 # Settings that a hook shares with every other command.
-_SHARED: Final = {"db": "", "namespace": "default", "redaction": "basic", "branches": "none"}
+_SHARED: Final = {
+    "db": "",
+    "namespace": "default",
+    "redaction": "basic",
+}
 
 
 class HookSetting(NamedTuple):
@@ -46,6 +50,9 @@ HOOK_SETTINGS: Final = (
     HookSetting("hook_prompt_tokens", "500", "how many tokens they may have together"),
     HookSetting("hook_prompt_floor", "0.62", "how well a memory must answer a prompt, from 0 to 1"),
     HookSetting("hook_failure_tokens", "180", "how many tokens the fix for a failure may have"),
+    HookSetting(
+        "branches", "none", "git: work on a git branch has a memory branch of its own", "none|git"
+    ),
     HookSetting(
         "hook_time_limit",
         "by event: 1.3, 2.5 or 8",

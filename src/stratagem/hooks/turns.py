@@ -9,6 +9,7 @@ from __future__ import annotations
 from stratagem.bootstrap import Runtime
 from stratagem.debugging.kinds import SOLUTIONS
 from stratagem.debugging.records import IncidentRecords
+from stratagem.git_branches import DEFAULT
 from stratagem.hooks.brief import write_brief
 from stratagem.hooks.clients import COMPACTED, START, HookEvent
 from stratagem.hooks.context_text import tokens_in
@@ -35,9 +36,10 @@ def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -
         runtime.take_spooled()
         if settings.is_on("failure"):
             update_cards(runtime, settings, branch)
+        news = _follow_git(runtime, settings, branch, merges=event.kind == START)
         if event.kind not in {START, COMPACTED} or not settings.is_on("start"):
             return ""
-        text = write_brief(runtime, settings, files, branch)
+        text = write_brief(runtime, settings, files, branch, news)
         if text:
             why = f"{event.name}{f' ({event.source})' if event.source else ''}"
             files.log_injection(
@@ -46,6 +48,17 @@ def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -
         return text
     finally:
         runtime.close()
+
+
+def _follow_git(
+    runtime: Runtime, settings: HookSettings, branch: str, *, merges: bool
+) -> list[str]:
+    """Note what is checked out; at a session's start also merge what git has merged."""
+    if not (settings.git_branches and settings.project) or not (merges or branch != DEFAULT):
+        return []
+    from stratagem.hooks.git_merges import follow_git
+
+    return follow_git(runtime, settings, branch, may_ask=merges)
 
 
 def _shown_steps(runtime: Runtime, files: SessionFiles, branch: str) -> dict[str, list[str]]:

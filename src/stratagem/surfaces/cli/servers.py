@@ -74,6 +74,7 @@ def _mcp(
             allow_callables=tuple(allow_callable or ()),
             # Of the person who starts it: a server that others reach has the project's alone.
             personal=session.personal,
+            git_folder=session.git_folder,
         )
     )
 

@@ -97,6 +97,13 @@ class Session:
         return None if self.options.db is not None else personal_path(self.database)
 
     @property
+    def git_folder(self) -> str | None:
+        """Where one works, if the memory follows git there and no branch was asked for."""
+        said = self.options.file_settings.environment.get(SETTINGS["branches"].variable)
+        follows = said == "git" and self.options.branch is None and self.personal is not None
+        return str(Path.cwd()) if follows else None
+
+    @property
     def command(self) -> str:
         """How a command on the same database begins, to be pasted; an address may be secret."""
         if self.options.db is None or is_address(self.database):
@@ -188,6 +195,7 @@ class Session:
             allow_hosts=self.options.file_settings.values_of("allow_hosts"),
             allow_callables=self.options.file_settings.values_of("allow_callables"),
             personal=self.personal,
+            git_folder=self.git_folder,
         )
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:

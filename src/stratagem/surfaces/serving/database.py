@@ -219,6 +219,7 @@ class Database:
                 allow_callables=given.allow_callables,
                 sign_in_address=lambda: (self.address, own) if self.address else None,
                 personal=given.personal if place is None else None,
+                git_folder=given.git_folder if place is None else None,
             )
         )
         runtime.look_at_clock()

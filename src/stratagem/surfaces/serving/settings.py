@@ -34,7 +34,8 @@ class ServerSettings:
     so no other will do. `server_names` are names by which browsers and proxies may reach the
     server besides the loopback ones; `allow_hosts` are private hosts that tools may call, and
     `allow_callables` the Python functions that stored tools may name. `personal` is the database of
-    the person who starts it, read beside a project's.
+    the person who starts it, read beside a project's; `git_folder` where the agent works, if its
+    memory follows git.
     `expose`: patterns of registered tools that clients see as tools in their own right.
     `auth`: "token" needs one of every client; "auto" does from the first one on that is created.
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
@@ -59,6 +60,7 @@ class ServerSettings:
     allow_hosts: tuple[str, ...] = ()
     allow_callables: tuple[str, ...] = ()
     personal: str | None = None
+    git_folder: str | None = None
     expose: tuple[str, ...] = ()
     log_format: str = "text"
     workers: int = 1

@@ -1,0 +1,142 @@
+"""Memory follows git: when a git branch was merged, so is its memory, at the next session's start.
+
+What git branches with a memory were last seen at is kept in a file beside the database. A branch
+counts as merged when its last commit is in what is checked out now, and it had commits of its own.
+A branch that is gone without that was merged as one commit, or given up: nobody can tell, so it
+goes to review. Nothing is ever thrown away: a memory branch that is deleted can be restored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from stratagem.bootstrap import Runtime
+from stratagem.capture.orphans import keep_orphan
+from stratagem.capture.spool_files import hooks_folder
+from stratagem.errors import MergeConflict, StratagemError
+from stratagem.git_branches import DEFAULT, git_tip, main_git_branch
+from stratagem.hooks.settings import HookSettings
+from stratagem.memory.service import Memory
+from stratagem.operation import Caller
+
+__all__ = ["follow_git"]
+
+# All that git may take of a session's start.
+_GIT_SECONDS: Final = 0.5
+_CONFLICTS_SHOWN: Final = 3
+
+Seen = dict[str, dict[str, Any]]
+
+
+def follow_git(
+    runtime: Runtime, settings: HookSettings, branch: str, *, may_ask: bool
+) -> list[str]:
+    """Note what is checked out, and merge the memory of what git has merged; say what was done.
+
+    `may_ask`: git itself may be run, for at most half a second.
+    """
+    path = os.path.join(hooks_folder(settings.database), "git.json")
+    seen = _read(path)
+    until = time.monotonic() + (_GIT_SECONDS if may_ask else 0.0)
+    if branch != DEFAULT:
+        _note(seen, settings, branch, until)
+        lines: list[str] = []
+    else:
+        lines = list(_merge_all(runtime, settings, seen, until))
+    _write(path, seen)
+    return lines
+
+
+def _note(seen: Seen, settings: HookSettings, branch: str, until: float) -> None:
+    tip = git_tip(settings.folder, branch)
+    if tip is None:
+        return
+    known = seen.get(branch)
+    if known is None or "merged" in known:
+        main = main_git_branch(settings.folder)
+        apart = main is not None and _is_ancestor(settings.folder, tip, main, until) is False
+        known = seen[branch] = {"base": tip, "apart": apart}
+    known["tip"] = tip
+
+
+def _merge_all(runtime: Runtime, settings: HookSettings, seen: Seen, until: float) -> Iterator[str]:
+    caller = Caller("hook", can_switch=False)
+    memory = Memory(runtime.foundation, caller)
+    for branch, known in seen.items():
+        live = runtime.foundation.store.reader().branches.by_name(branch)
+        if live is None or known.get("merged") == known["tip"] or known.get("asked"):
+            continue
+        gone = git_tip(settings.folder, branch) is None
+        tip = known["tip"] = git_tip(settings.folder, branch) or known["tip"]
+        has_work = known["apart"] or tip != known["base"]
+        merged = has_work and _is_ancestor(settings.folder, tip, "HEAD", until)
+        if merged:
+            yield from _merge(memory, branch, known, gone=gone)
+        elif gone and merged is not None:
+            known["asked"] = True
+            keep_orphan(runtime.foundation, caller, branch, tip)
+            yield (
+                f"- The git branch {branch} is gone, and its commits are not here. Its memory "
+                "waits for review: `stratagem review`."
+            )
+
+
+def _merge(memory: Memory, branch: str, known: dict[str, Any], *, gone: bool) -> Iterator[str]:
+    try:
+        done = memory.merge(branch, branch=DEFAULT)
+    except MergeConflict as error:
+        places = [each["id"] for each in error.details.get("conflicts", ())[:_CONFLICTS_SHOWN]]
+        yield (
+            f"- git has merged {branch}; its memory has conflicts ({', '.join(places)}). Decide "
+            f"with strata_branch, action merge, source {branch!r}."
+        )
+        return
+    except StratagemError as error:
+        yield f"- The memory of {branch} was not merged: {error.message}"
+        return
+    known["merged"] = known["tip"]
+    if gone:
+        with suppress(StratagemError):
+            memory.delete(branch)
+    yield (
+        f"- git has merged {branch}; so was its memory: {done.merged} entries, "
+        f"{done.events} events."
+    )
+
+
+def _is_ancestor(folder: str, commit: str, of: str, until: float) -> bool | None:
+    """Ask git whether a commit is part of another; None where it has no answer in time."""
+    left = until - time.monotonic()
+    if left <= 0:
+        return None
+    command = ["git", "merge-base", "--is-ancestor", commit, of]
+    try:
+        done = subprocess.run(  # noqa: S603 -- a commit or a branch that git itself has named
+            command, cwd=folder, capture_output=True, check=False, timeout=left
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {0: True, 1: False}.get(done.returncode)
+
+
+def _read(path: str) -> Seen:
+    try:
+        with open(path, encoding="utf-8") as file:
+            seen = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return seen if isinstance(seen, dict) else {}
+
+
+def _write(path: str, seen: Seen) -> None:
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    aside = f"{path}.{os.getpid()}"
+    with open(aside, "w", encoding="utf-8") as file:
+        json.dump(seen, file)
+    os.replace(aside, path)

@@ -1,0 +1,122 @@
+"""A project's memory and the person's own, read together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratagem
+from stratagem.projects import user_folder
+from stratagem.surfaces.cli import app
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "project"
+    (folder / ".stratagem").mkdir(parents=True)
+    Path(user_folder()).mkdir(parents=True)
+    with stratagem.open(Path(user_folder()) / "stratagem.db") as db:
+        db.memory.store("editor", "I write with vim and relative line numbers")
+        db.memory.store("city", "Oslo")
+    with stratagem.open(folder / ".stratagem" / "stratagem.db") as db:
+        db.memory.store("linter", "The project is linted with ruff; line numbers are shown")
+        db.memory.store("city", "the project's city is Bergen")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit):
+        app.root_command().main([*words, "--json"], prog_name="stratagem")
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_a_search_finds_the_best_of_both(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hits = call(capsys, "search", "line numbers")["results"]
+    first = call(capsys, "search", "line numbers", "-k", "1")
+    second = call(capsys, "search", "line numbers", "-k", "1", "--cursor", first["next"])
+
+    assert {(hit["key"], hit["owner"]) for hit in hits} == {
+        ("editor", "personal"),
+        ("linter", "project"),
+    }
+    pages = [*first["results"], *second["results"]]
+    assert [hit["key"] for hit in pages] == [hit["key"] for hit in hits[:2]]
+
+
+def test_a_recall_takes_the_projects_first(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [call(capsys, "recall", key) for key in ("city", "editor")]
+    several = call(capsys, "call", "strata_recall", '{"keys": ["city", "editor", "nothing"]}')
+
+    assert [(each["value"], each["owner"]) for each in answers] == [
+        ("the project's city is Bergen", "project"),
+        ("I write with vim and relative line numbers", "personal"),
+    ]
+    assert [(each["key"], each["owner"]) for each in several["results"]] == [
+        ("city", "project"),
+        ("editor", "personal"),
+    ]
+    assert several["missing"] == ["nothing"]
+
+
+def test_a_list_goes_on_with_the_persons_own(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed: list[tuple[str, str]] = []
+    cursor: list[str] = []
+    for _ in range(10):
+        page = call(capsys, "list", "--limit", "1", *cursor)
+        listed += [(each["key"], each["owner"]) for each in page["results"]]
+        if not page.get("next"):
+            break
+        cursor = ["--cursor", page["next"]]
+
+    assert listed == [
+        ("city", "project"),
+        ("linter", "project"),
+        ("city", "personal"),
+        ("editor", "personal"),
+    ]
+
+
+def test_writes_go_to_the_project_and_the_namespace_personal_is_ones_own(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "store", "here", "of the project")
+    call(capsys, "store", "mine", "of the person", "--namespace", "personal")
+
+    with stratagem.open(project / ".stratagem" / "stratagem.db") as db:
+        of_project = {entry.key for entry in db.memory.list()}
+    with stratagem.open(Path(user_folder()) / "stratagem.db") as db:
+        own = {entry.key for entry in db.memory.list()}
+    assert of_project == {"linter", "city", "here"}
+    assert own == {"editor", "city", "mine"}
+
+
+def test_a_memory_of_ones_own_that_is_damaged_hides_nothing_of_the_project(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (Path(user_folder()) / "stratagem.db").write_bytes(b"rubbish" * 1000)
+
+    answer = call(capsys, "recall", "linter")
+    hits = call(capsys, "search", "line numbers")["results"]
+
+    assert answer["found"]
+    assert [hit["owner"] for hit in hits] == ["project"]
+
+
+def test_another_database_by_name_is_read_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project / ".stratagem" / "stratagem.db"
+
+    answer = call(capsys, "recall", "editor", "--db", str(path))
+
+    assert not answer["found"]
