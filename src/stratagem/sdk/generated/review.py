@@ -20,7 +20,7 @@ class ReviewMethods(ServiceMethods[Review]):
 
     def list(
         self,
-        kind: Literal["captured", "draft"] | None = None,
+        kind: Literal["captured", "draft", "branch"] | None = None,
         *,
         source: Literal["user", "assistant", "tool", "web", "import", "remote"] | None = None,
         session: str | None = None,
@@ -32,7 +32,7 @@ class ReviewMethods(ServiceMethods[Review]):
         """List what came in by itself and was not decided about yet, newest first.
 
         Args:
-            kind: Only captured texts, or only drafts.
+            kind: Only things of this kind.
             source: Only from there.
             session: Only of this session.
             decided: Also what was decided about.
@@ -63,7 +63,7 @@ class ReviewMethods(ServiceMethods[Review]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ReviewDecided:
-        """Decide about things that came in: all of them, or none.
+        """Decide about things that came in.
 
         Args:
             ids: From review_list.
@@ -92,7 +92,7 @@ class AsyncReviewMethods(AsyncServiceMethods[Review]):
 
     async def list(
         self,
-        kind: Literal["captured", "draft"] | None = None,
+        kind: Literal["captured", "draft", "branch"] | None = None,
         *,
         source: Literal["user", "assistant", "tool", "web", "import", "remote"] | None = None,
         session: str | None = None,
@@ -104,7 +104,7 @@ class AsyncReviewMethods(AsyncServiceMethods[Review]):
         """List what came in by itself and was not decided about yet, newest first.
 
         Args:
-            kind: Only captured texts, or only drafts.
+            kind: Only things of this kind.
             source: Only from there.
             session: Only of this session.
             decided: Also what was decided about.
@@ -135,7 +135,7 @@ class AsyncReviewMethods(AsyncServiceMethods[Review]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ReviewDecided:
-        """Decide about things that came in: all of them, or none.
+        """Decide about things that came in.
 
         Args:
             ids: From review_list.
