@@ -60,6 +60,14 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
     ),
     "token": ("For agents", "Tokens: who may use a server, and for what."),
     "init": ("For agents", "Set up the clients of your agents: MCP server, hooks and guidance."),
+    "hook": (
+        "For agents",
+        "Memory that works by itself: called by an agent's client at each event.",
+    ),
+    "review": (
+        "For agents",
+        "Look through what came in by itself: keep it, pin it, correct it or throw it away.",
+    ),
     "doctor": (
         "Looking after a database",
         "Check the file, the log's chain, the read models and the index; try the sandbox.",
