@@ -8,13 +8,13 @@ from typing import Literal
 
 from stratagem.display import DisplayableResult
 
-__all__ = ["Decision", "ReviewDecided", "ReviewDecision", "ReviewItem", "ReviewList"]
+__all__ = ["Decision", "ReviewDecided", "ReviewDecision", "CapturedItem", "ReviewList"]
 
 Decision = Literal["keep", "pin", "correct", "discard"]
 
 
 @dataclass(slots=True, repr=False)
-class ReviewItem(DisplayableResult):
+class CapturedItem(DisplayableResult):
     """Something that waits for review: a captured event, a draft of an incident, or a branch.
 
     A draft has the `error`, the `steps` that were taken, and the `command` that failed and then
@@ -41,11 +41,11 @@ class ReviewItem(DisplayableResult):
 class ReviewList(DisplayableResult):
     """A page of what came in, newest first."""
 
-    results: list[ReviewItem]
+    results: list[CapturedItem]
     truncated: bool
     next: str | None = None
 
-    def __iter__(self) -> Iterator[ReviewItem]:
+    def __iter__(self) -> Iterator[CapturedItem]:
         return iter(self.results)
 
     def __len__(self) -> int:

@@ -27,7 +27,7 @@ from stratagem.capture.models import (
     Decision,
     ReviewDecided,
     ReviewDecision,
-    ReviewItem,
+    CapturedItem,
     ReviewList,
 )
 from stratagem.debugging.service import Debugging
@@ -86,7 +86,7 @@ class Review(BoundSystem):
     ) -> ReviewList:
         """List what came in by itself and was not decided about yet, newest first."""
         before = read_cursor(cursor, start=OPEN_END)
-        found: list[ReviewItem] = []
+        found: list[CapturedItem] = []
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch)
             for item in self._items(reader, view, before, kind):
@@ -161,7 +161,7 @@ class Review(BoundSystem):
 
     def _items(
         self, reader: Reader, view: View, before: int, kind: str | None
-    ) -> Iterator[ReviewItem]:
+    ) -> Iterator[CapturedItem]:
         """Yield what came in, newest first."""
         facets = {"captured": FACET_CAPTURED, "draft": FACET_DRAFT, "branch": FACET_ORPHAN}
         wanted = [facet for name, facet in facets.items() if kind in {None, name}]
@@ -183,7 +183,7 @@ class Review(BoundSystem):
                 yield _item(reader, view, events[sequence])
             before = newest[-1]
 
-    def _find(self, reader: Reader, view: View, item_id: str) -> ReviewItem:
+    def _find(self, reader: Reader, view: View, item_id: str) -> CapturedItem:
         values.check_text(item_id, field="ids", chars_max=limits.KEY_CHARS_MAX)
         found = reader.catalogue.with_facet(view, capture_facet(item_id), limit=1)
         spaces = () if found else (DRAFTS, ORPHANS)
@@ -199,7 +199,7 @@ class Review(BoundSystem):
         return _item(reader, view, reader.log.contents([sequence])[sequence])
 
     def _settle_draft(
-        self, item: ReviewItem, decision: Decision, text: str | None, branch: str
+        self, item: CapturedItem, decision: Decision, text: str | None, branch: str
     ) -> ReviewDecision:
         """Add what a draft suggests to debug memory, where it is kept."""
         if decision == "discard":
@@ -225,7 +225,7 @@ class Review(BoundSystem):
             item.id, decision, incident_id=added.incident_id, solution_id=solution_id
         )
 
-    def _settle_branch(self, item: ReviewItem, decision: Decision, target: str) -> None:
+    def _settle_branch(self, item: CapturedItem, decision: Decision, target: str) -> None:
         """Merge the memory of a git branch that is gone, or delete it; that can be undone."""
         memory = Memory(self._foundation, self._caller)
         source = item.id.removeprefix("branch:")
@@ -234,7 +234,7 @@ class Review(BoundSystem):
         memory.delete(source)
 
     def _drafts_of(
-        self, item: ReviewItem, decision: Decision, text: str | None, key: str | None
+        self, item: CapturedItem, decision: Decision, text: str | None, key: str | None
     ) -> tuple[Sequence[Draft], str | None]:
         """Return the events that record a decision, and the key of the entry that comes of it."""
         if item.kind == "branch":
@@ -255,10 +255,10 @@ class Review(BoundSystem):
         return [decided, entry], name
 
 
-def _item(reader: Reader, view: View, event: EventContent) -> ReviewItem:
+def _item(reader: Reader, view: View, event: EventContent) -> CapturedItem:
     content = orjson.loads(event.payload)
     if event.space == DRAFTS:
-        return ReviewItem(
+        return CapturedItem(
             content["draft_id"],
             "draft",
             content["title"],
@@ -269,7 +269,7 @@ def _item(reader: Reader, view: View, event: EventContent) -> ReviewItem:
             steps=content["steps"],
         )
     if event.space == ORPHANS:
-        return ReviewItem(
+        return CapturedItem(
             f"branch:{content['branch']}",
             "branch",
             f"The git branch {content['branch']} is gone, and its commits are not in what is "
@@ -279,10 +279,10 @@ def _item(reader: Reader, view: View, event: EventContent) -> ReviewItem:
         )
     data = content.get("data", content.get("value"))
     decided = reader.records.current(view.lineage, REVIEWS, content["capture"])
-    return ReviewItem(
+    return CapturedItem(
         content["capture"],
         "captured",
-        _said(data)[:_TEXT_CHARS],
+        _text_of_data(data)[:_TEXT_CHARS],
         moments.iso(event.at),
         event.sequence,
         content.get("source"),
@@ -293,7 +293,7 @@ def _item(reader: Reader, view: View, event: EventContent) -> ReviewItem:
     )
 
 
-def _said(data: Any) -> str:
+def _text_of_data(data: Any) -> str:
     """Return what was said, or what a tool was asked and answered."""
     if isinstance(data, dict):
         if isinstance(data.get("content"), str):

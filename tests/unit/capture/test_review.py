@@ -8,7 +8,6 @@ import pytest
 
 import stratagem
 from stratagem.capture.spool_files import Spool
-from tests.manifest import proves
 
 
 @pytest.fixture
@@ -42,7 +41,6 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-@proves("review:list")
 def test_what_came_in_waits_with_its_source_and_trust(database: Path) -> None:
     with stratagem.open(database) as db:
         items = db.review.list().results
@@ -60,7 +58,6 @@ def test_what_came_in_waits_with_its_source_and_trust(database: Path) -> None:
     assert [item.text for item in of_web] == [items[1].text]
 
 
-@proves("review:decide")
 def test_what_is_decided_about_waits_no_more(database: Path) -> None:
     with stratagem.open(database) as db:
         [_draft, web, reply, prompt] = db.review.list().results
@@ -83,7 +80,6 @@ def test_what_is_decided_about_waits_no_more(database: Path) -> None:
     assert decided == {"discard", "pin", "correct"}
 
 
-@proves("review:drafts")
 def test_a_draft_is_ranked_only_once_it_was_kept(database: Path) -> None:
     error = "ModuleNotFoundError: No module named 'yaml'"
     with stratagem.open(database) as db:
@@ -97,7 +93,6 @@ def test_a_draft_is_ranked_only_once_it_was_kept(database: Path) -> None:
         assert db.review.list("draft").results == []
 
 
-@proves("review:person")
 def test_an_agent_may_discard_and_not_raise_trust(database: Path) -> None:
     from stratagem.operation import Caller
 
@@ -113,7 +108,6 @@ def test_an_agent_may_discard_and_not_raise_trust(database: Path) -> None:
     assert answer["results"] == [{"id": web.id, "decision": "discard"}]
 
 
-@proves("review:trust")
 def test_a_merge_never_raises_trust(database: Path) -> None:
     from stratagem.engine.events import Draft
     from stratagem.memory.kinds import ENTRY_STORED, entries
