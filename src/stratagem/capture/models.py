@@ -8,7 +8,7 @@ from typing import Literal
 
 from stratagem.display import DisplayableResult
 
-__all__ = ["Decision", "ReviewDecided", "ReviewDecision", "CapturedItem", "ReviewList"]
+__all__ = ["CapturedItem", "Decision", "ReviewDecided", "ReviewDecision", "ReviewList"]
 
 Decision = Literal["keep", "pin", "correct", "discard"]
 

@@ -24,10 +24,10 @@ from stratagem.capture.kinds import (
     ORPHANS,
 )
 from stratagem.capture.models import (
+    CapturedItem,
     Decision,
     ReviewDecided,
     ReviewDecision,
-    CapturedItem,
     ReviewList,
 )
 from stratagem.debugging.service import Debugging
