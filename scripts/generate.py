@@ -33,8 +33,8 @@ from typing import (
 import orjson
 
 from stratagem import limits
-from stratagem.clients.packages import package_files
 from stratagem.capture.review import Review
+from stratagem.clients.packages import package_files
 from stratagem.debugging.curation import CuratedDebugging
 from stratagem.developer.operations import OPERATIONS as DEVELOPER
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
