@@ -738,8 +738,9 @@ def _matches(tool: Tool, given: inputs.ListToolsInput) -> bool:
     words = (given.search or "").casefold().split()
     text = f"{tool.name} {tool.description}".casefold()
     return (
-        given.category in {None, tool.category}
-        and given.provider in {None, tool.provider}
+        # An empty word in an address filters nothing.
+        (not given.category or given.category == tool.category)
+        and (not given.provider or given.provider == tool.provider)
         and given.status in {None, tool.status}
         and set(given.capabilities or ()) <= set(content.get("capabilities", ()))
         and set(given.tags or ()) <= set(content.get("tags", ()))

@@ -210,6 +210,33 @@ def test_a_pipeline_is_planned_run_and_saved_as_a_tool(rest: Served) -> None:
     rest.call("POST", "/api/mcp/pipelines", {"resume": "run_none"}, 404)
 
 
+def test_a_pipeline_that_fails_says_why_by_the_codes_of_its_routes(rest: Served) -> None:
+    failing = {"name": "x", "steps": [{"tool": "nothing_here"}]}
+
+    ran = rest.call("POST", "/api/mcp/pipelines", failing)
+    elsewhere = rest.client.post("/api/gateway/tools_pipeline", json=failing).json()
+
+    assert ran["error"]["code"] == "TOOL_NOT_FOUND"
+    assert ran["steps"][0]["error"]["code"] == "TOOL_NOT_FOUND"
+    assert elsewhere["error"]["code"] == "tool_not_found"
+
+
+def test_an_empty_filter_filters_nothing(rest: Served) -> None:
+    every = rest.call("GET", "/api/mcp/tools")["total"]
+
+    assert rest.call("GET", "/api/mcp/tools?category=&provider=")["total"] == every
+    assert rest.call("GET", "/api/mcp/tools?category=nothing")["total"] == 0
+
+
+def test_code_that_writes_too_much_is_ended_and_what_it_wrote_is_told(rest: Served) -> None:
+    code = {"language": "python", "code": "print('\\x00' * 5_000_000)"}
+
+    ran = rest.execute("code_executor", code)["result"]
+
+    assert ran["killed"] == "output"
+    assert len(ran["stdout"]) > 1_000_000
+
+
 def test_a_pipeline_goes_on_after_the_server_was_killed_in_the_middle_of_a_step(
     service: Service, tmp_path: Path
 ) -> None:

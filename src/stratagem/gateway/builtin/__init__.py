@@ -42,7 +42,8 @@ def _definition(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool as it is registered: how its calls are run is in its configuration."""
     cacheable, idempotent = tool.get("cacheable", False), tool.get("idempotent", False)
     kept = {key: tool[key] for key in tool if key not in {"cacheable", "idempotent"}}
-    return {**kept, "configuration": {"cache": cacheable, "idempotent": idempotent}}
+    configuration = {"cache": cacheable, "idempotent": idempotent}
+    return {**kept, "configuration": {**configuration, **kept.get("configuration", {})}}
 
 
 DEFINITIONS: Final[tuple[dict[str, Any], ...]] = tuple(

@@ -88,6 +88,8 @@ TOOL: Final[dict[str, Any]] = {
     # Code may draw random numbers.
     "cacheable": False,
     "idempotent": False,
+    # Each of its texts is bounded by itself, and in JSON a character may take six.
+    "configuration": {"maxOutput": limits.OUTPUT_BYTES_MAX},
     "requirements": {"resources": ["sandbox"]},
 }
 

@@ -28,7 +28,11 @@ from stratagem.surfaces.rest.sign_in import sign_in_routes
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import PRINCIPAL
-from stratagem.surfaces.serving.responses import error_response, success_response
+from stratagem.surfaces.serving.responses import (
+    error_response,
+    success_response,
+    with_gateway_codes,
+)
 
 __all__ = ["application"]
 
@@ -88,6 +92,8 @@ def _endpoint(
 
 def _unwrap(route: Route, arguments: dict[str, Any], answer: dict[str, Any]) -> Any:
     """Return the answer of a meta tool as the document has it: the tool's own."""
+    if route.enveloped and route.operation == "tools_pipeline":
+        return with_gateway_codes(answer)
     called = TABLE.get(arguments["toolName"]) if route.flat and "running" not in answer else None
     return answer if called is None or called.toolset != "gateway" else answer["result"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from stratagem.errors import TABLE, InternalFault, StratagemError
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["error_response", "success_response"]
+__all__ = ["error_response", "success_response", "with_gateway_codes"]
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +22,19 @@ def success_response(data: Any, *, enveloped: bool, status: int = 200) -> Respon
     """Return the response with an answer."""
     body = {"success": True, "data": data} if enveloped else data
     return _json(body, status)
+
+
+def with_gateway_codes(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a pipeline ended, its errors named as on the gateway's own routes and events."""
+    steps = [_with_gateway_code(each) for each in run.get("steps", ())]
+    return {**_with_gateway_code(run), **({"steps": steps} if "steps" in run else {})}
+
+
+def _with_gateway_code(report: Mapping[str, Any]) -> dict[str, Any]:
+    error = report.get("error")
+    row = TABLE.get(error.get("code", "")) if isinstance(error, dict) else None
+    named = {"error": {**error, "code": row.gateway_code}} if row and error else {}
+    return {**report, **named}
 
 
 def error_response(error: Exception, *, enveloped: bool, status: int | None = None) -> Response:

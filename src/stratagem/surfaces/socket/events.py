@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stratagem.surfaces.serving.responses import with_gateway_codes
+
 __all__ = ["EVENTS", "NOTIFICATIONS", "SocketEvent"]
 
 Answer = Mapping[str, Any]
@@ -42,7 +44,9 @@ EVENTS: Final[Mapping[str, SocketEvent]] = {
     "mcp:tool:update": SocketEvent("tool_update", "mcp:tool:update:response"),
     "mcp:tool:remove": SocketEvent("tool_remove", "mcp:tool:remove:response"),
     "mcp:tools:batch": SocketEvent("tools_batch", "mcp:tools:batch:results", _results),
-    "mcp:tools:pipeline": SocketEvent("tools_pipeline", "mcp:tools:pipeline:complete"),
+    "mcp:tools:pipeline": SocketEvent(
+        "tools_pipeline", "mcp:tools:pipeline:complete", with_gateway_codes
+    ),
     "mcp:work:list": SocketEvent("work_list", "mcp:work:list:response"),
     "mcp:tool:executions": SocketEvent("tool_executions", "mcp:tool:executions:response"),
     "mcp:cache:configure": SocketEvent("cache_configure", "mcp:cache:configured"),
