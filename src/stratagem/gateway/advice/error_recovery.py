@@ -106,7 +106,11 @@ class ErrorRecoveryService(AdviceService):
         _view_tools, choices = self._choose(context, request, own=own)
         name = failed.name if failed else given.failed_tool
         fitting = [
-            each for each in choices if each.tool.name != name and each.match.score >= _RELEVANT_MIN
+            each
+            for each in choices
+            if each.tool.name != name
+            and each.match.score >= _RELEVANT_MIN
+            and not _only_reads_instead(each.tool, failed)
         ]
         return [self._alternative(context, each) for each in fitting[: given.max_alternatives]]
 
@@ -189,6 +193,18 @@ def _tips(kind: str, found: Correction | None, tool: str) -> list[str]:
     if kind == "toolNotFound":
         return [*known, "Look for tools with tools_discover."]
     return [*known, f"Read the schema with tool_help {tool}."]
+
+
+def _only_reads_instead(tool: Tool, failed: Tool | None) -> bool:
+    """Whether a tool changes nothing where one that does has failed: it is no way round."""
+    if failed is None:
+        return False
+    return _says_read_only(tool) is True and _says_read_only(failed) is False
+
+
+def _says_read_only(tool: Tool) -> bool | None:
+    declared: bool | None = (tool.content.get("annotations") or {}).get("readOnlyHint")
+    return declared
 
 
 def _is_alike(execution: Execution, message: str) -> bool:

@@ -19,6 +19,7 @@ from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval.request_history import stream
+from stratagem.gateway.calls.error_readings import error_title
 from stratagem.storage.contract import LogReader, Reader
 
 __all__ = ["Chain", "Execution", "ExecutionRecords", "ExecutionRecordsCache"]
@@ -133,9 +134,11 @@ class ExecutionRecords:
         return round(sum(times) / len(times), 1) if times else None
 
     def common_errors(self, tool: str, count: int = 3) -> list[str]:
-        """Return the codes of the errors that a tool's calls ended with most."""
-        codes = Counter(each.code for each in self.of(tool=tool) if each.code)
-        return [code for code, _ in codes.most_common(count)]
+        """Return the kinds of errors that a tool's calls ended with most, in words."""
+        titles = Counter(
+            error_title(each.code, each.message or "") for each in self.of(tool=tool) if each.code
+        )
+        return [title for title, _ in titles.most_common(count)]
 
     def chains(self) -> list[Chain]:
         """Return the tools that callers called one after another, the most reliable first."""

@@ -20,6 +20,7 @@ from stratagem.gateway.calls.answers import (
     ToolPerformance,
     ToolStatistics,
 )
+from stratagem.gateway.calls.error_readings import error_title
 from stratagem.gateway.kinds import is_evidence
 from stratagem.storage.contract import Reader
 
@@ -88,7 +89,11 @@ def statistics(reader: Reader, view: View, tool: str) -> ToolStatistics:
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
-    errors = Counter(each["error"]["code"] for each in newest if each.get("error"))
+    errors = Counter(
+        error_title(each["error"]["code"], each["error"].get("message") or "")
+        for each in newest
+        if each.get("error")
+    )
     return {
         "totalCalls": worked + failed,
         "successfulCalls": worked,
@@ -99,7 +104,7 @@ def statistics(reader: Reader, view: View, tool: str) -> ToolStatistics:
         "p50Latency": percentile(durations, 0.5),
         "p99Latency": percentile(durations, 0.99),
         "lastUsed": moments.iso(newest[0]["startedAt"]) if newest else None,
-        "commonErrors": [code for code, _count in errors.most_common(3)],
+        "commonErrors": [title for title, _count in errors.most_common(3)],
     }
 
 

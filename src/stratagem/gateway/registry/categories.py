@@ -25,7 +25,7 @@ _WORDS: Final[Mapping[str, frozenset[str]]] = {
     "generation": frozenset(
         {"generate", "compose", "draft", "render", "synthesize", "image", "draw", "paint"}
     ),
-    "files": frozenset({"file", "files", "directory", "directories", "folder", "path"}),
+    "filesystem": frozenset({"file", "files", "directory", "directories", "folder", "path"}),
     "data": frozenset({"table", "sql", "database", "rows", "csv", "dataset", "record", "records"}),
     "integration": frozenset(
         {"api", "webhook", "email", "mail", "slack", "github", "issue", "calendar", "message",

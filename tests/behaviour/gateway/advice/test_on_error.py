@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -148,3 +149,43 @@ def test_the_kind_of_an_error_is_told_by_its_text(
     failing: stratagem.Stratagem, message: str, kind: str
 ) -> None:
     assert recover(failing, failedTool="write_file", errorMessage=message)["errorType"] == kind
+
+
+SERVER = """
+import json, sys
+tools = [
+    {"name": name, "description": text, "inputSchema": {"type": "object"},
+     "annotations": {"readOnlyHint": reads}}
+    for name, text, reads in (
+        ("write_note", "Write content to a note.", False),
+        ("append_note", "Append content to a note.", False),
+        ("read_note", "Read the content of a note.", True),
+    )
+]
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    answers = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "notes", "version": "1"}},
+        "tools/list": {"tools": tools},
+    }
+    answer = answers.get(message["method"])
+    body = {"result": answer} if answer else {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **body}), flush=True)
+"""
+
+
+@proves("recover:answer")
+def test_a_tool_that_only_reads_is_no_way_round_one_that_failed_to_write(
+    db: stratagem.Stratagem,
+) -> None:
+    db.call("server_add", {"name": "notes", "command": sys.executable, "args": ["-c", SERVER]})
+    failed = {"errorMessage": "The disk is full.", "failedParameters": {}}
+
+    after_writing = recover(db, failedTool="write_note", **failed)["alternatives"]
+    after_reading = recover(db, failedTool="read_note", **failed)["alternatives"]
+
+    assert [each["name"] for each in after_writing] == ["append_note"]
+    assert "write_note" in [each["name"] for each in after_reading]

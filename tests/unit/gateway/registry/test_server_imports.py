@@ -127,7 +127,7 @@ def test_another_file_is_refused_with_the_forms_that_are_known(text: str) -> Non
     ("name", "description", "hints", "category"),
     [
         ("search_code", "Search files for words.", {}, "search"),
-        ("read_text_file", "Read a file.", {}, "files"),
+        ("read_text_file", "Read a file.", {}, "filesystem"),
         ("createIssue", "Open an issue in a repository.", {}, "integration"),
         ("ping", "Ask whether it is there.", {"openWorldHint": True}, "integration"),
         ("ping", "Ask whether it is there.", {}, "utility"),
