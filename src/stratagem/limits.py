@@ -58,6 +58,17 @@ HISTORY_PAGE_MAX: Final = 100
 LIST_PAGE_DEFAULT: Final = 50
 LIST_PAGE_MAX: Final = 500
 
+# What a picture of the branches can show.
+MERGES_SHOWN_MAX: Final = 200
+# Counting by author, kind and day, and finding conversations, looks at the newest ones: some tens
+# of milliseconds, however many there are.
+FACETS_ENTRIES_MAX: Final = 2_000
+SESSIONS_EVENTS_MAX: Final = 2_000
+# A list that is narrowed by author, kind or time is read until it is full, or so far.
+FILTERED_ENTRIES_MAX: Final = 5_000
+ACTIVITY_BUCKETS_DEFAULT: Final = 60
+ACTIVITY_BUCKETS_MAX: Final = 500
+
 # A list shows what there is; a value that is longer is read by its key.
 LIST_VALUE_CHARS: Final = 300
 
@@ -609,6 +620,20 @@ REFUSALS_WRITTEN_SECONDS: Final = 0.5
 REFUSALS_WAITING_MAX: Final = 100
 # Databases of workspaces that one server holds open.
 WORKSPACES_OPEN_MAX: Final = 256
+# A working day: whoever comes back the next morning signs in again.
+CONSOLE_SESSION_SECONDS: Final = 12 * 3600
+# The address that opens the console without a token stands in a terminal, and perhaps in a log.
+CONSOLE_CODE_SECONDS: Final = 30 * 60
+# A form of the console: the largest value that is edited there, spelled as a form spells it.
+CONSOLE_FORM_BYTES_MAX: Final = 4 * 1024 * 1024
+# How soon a page shows what agents do; asking costs one look at the end of the log.
+CONSOLE_LIVE_SECONDS: Final = 0.4
+# Often enough that a proxy does not take a quiet stream for a dead one.
+CONSOLE_SILENCE_SECONDS: Final = 15.0
+# Counts over everything, as the console shows them: a page that is loaded again and again while
+# nothing is written counts once.
+CONSOLE_COUNTS_MAX: Final = 500
+CONSOLE_COUNTS_SECONDS: Final = 5.0
 # Branches that holders of tokens switched to, as far as they are remembered.
 SWITCHED_KEPT_MAX: Final = 10_000
 

@@ -14,6 +14,7 @@ __all__ = [
     "BatchWritten",
     "ConceptAnswer",
     "ConceptEvidence",
+    "ConceptGraph",
     "ConceptHit",
     "ConceptInfo",
     "ConceptListed",
@@ -219,6 +220,26 @@ class KnowledgeReview(DisplayableResult):
     counts: dict[str, int]
     message: str
     note: str | None = None
+    success: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class ConceptGraph(DisplayableResult):
+    """Concepts with their places in a picture, and the relationships between them.
+
+    `layers` are by prerequisites, from left to right; `left_out` counts concepts that there was no
+    room for. The links of a concept point to others of the same picture.
+    """
+
+    concepts: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    areas: list[dict[str, Any]]
+    layers: list[dict[str, Any]]
+    width: float
+    height: float
+    left_out: int
+    message: str
+    root: str | None = None
     success: bool = True
 
 

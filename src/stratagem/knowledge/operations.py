@@ -528,6 +528,14 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset=_MORE,
     ),
     _row(
+        "get_graph",
+        Knowledge.get_graph,
+        "Graph",
+        "Concepts with their places in a picture: in layers by prerequisites, with links between.",
+        says=lambda answer: answer["message"],
+        toolset=_MORE,
+    ),
+    _row(
         "merge_concepts",
         Knowledge.merge_concepts,
         "Merge concepts",

@@ -17,6 +17,7 @@ from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
     Availability,
+    ConceptGraph,
     ConceptHit,
     ConceptListed,
     ContextConcept,
@@ -37,6 +38,7 @@ from stratagem.knowledge.parameters import (
     Topic,
     ValidAt,
 )
+from stratagem.knowledge.picture import read_graph
 from stratagem.knowledge.services import TOOLS
 from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet
@@ -66,6 +68,35 @@ class Knowledge(Curation):
             }
         outbox = self._services.outbox()
         return StoreStatistics(events, outbox, "error" if outbox["failed"] else "healthy")
+
+    def get_graph(
+        self,
+        *,
+        concept: Annotated[
+            str | None, Param("Only what is around this one: id or name; default: all")
+        ] = None,
+        depth: Annotated[int, Param("Steps around it", ge=1, le=5, strict=True)] = 2,
+        limit: Annotated[
+            int, Param("Most concepts", ge=1, le=limits.PICTURE_CONCEPTS_MAX, strict=True)
+        ] = limits.PICTURE_CONCEPTS_MAX,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> ConceptGraph:
+        """Return concepts laid out for a picture: in layers, each after what it needs."""
+        with self._store.snapshot() as reader:
+            records = self._records(reader, branch, as_of)
+            graph = read_graph(records, concept, depth=depth, nodes_max=limit)
+        return ConceptGraph(
+            graph["concepts"],
+            graph["links"],
+            graph["areas"],
+            graph["layers"],
+            graph["width"],
+            graph["height"],
+            graph["left_out"],
+            f"{len(graph['concepts'])} concepts, {len(graph['links'])} relationships",
+            graph["root"],
+        )
 
     def get_tool_availability(self) -> Availability:
         """Return which tools can be used, and which services stand behind them."""

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
+import orjson
+
 from stratagem import limits
 from stratagem.answers import plain
 from stratagem.engine import moments, values
@@ -23,12 +25,21 @@ from stratagem.errors import (
 )
 from stratagem.memory.changes import Changes
 from stratagem.memory.kinds import ENTRY, EVENT
-from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
+from stratagem.memory.models import (
+    Branches,
+    BranchGraph,
+    BranchInfo,
+    BranchMerge,
+    Change,
+    Conflict,
+    Diff,
+    MergeResult,
+)
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage import branch_merge
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.views import find_branch, is_another
 
 __all__ = ["BranchOperations"]
@@ -111,6 +122,40 @@ class BranchOperations(BoundSystem):
         with self._store.snapshot() as reader:
             live = [each for each in reader.branches.all() if each.deleted_sequence is None]
             return Branches([self._info(reader, each) for each in live], self._caller.shown_branch)
+
+    def branch_graph(self) -> BranchGraph:
+        """Return how the branches came from each other, deleted ones too, and were merged."""
+        with self._store.snapshot() as reader:
+            every = reader.branches.all()
+            live = {each.id for each in every}
+            found = reader.branches.merges(limits.MERGES_SHOWN_MAX)
+            merges = [(target, at) for target, at in found if target in live]
+            versions = reader.log.versions([at for _, at in merges])
+            return BranchGraph(
+                [self._graph_info(reader, each) for each in every],
+                [
+                    self._merge_info(reader.branches.by_id(target).name, versions[at])
+                    for target, at in merges
+                ],
+                reader.log.head().sequence,
+                self._caller.shown_branch,
+            )
+
+    def _graph_info(self, reader: Reader, branch: Branch) -> BranchInfo:
+        info = self._info(reader, branch)
+        info.deleted = branch.deleted_sequence is not None or None
+        return info
+
+    @staticmethod
+    def _merge_info(target: str, version: Version) -> BranchMerge:
+        content = orjson.loads(version.payload or b"{}")
+        return BranchMerge(
+            str(content.get("source", "")),
+            target,
+            version.sequence,
+            moments.iso(version.at),
+            version.actor,
+        )
 
     def delete(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Hide a branch. Its children keep what they borrowed, and it can be restored."""
@@ -211,10 +256,28 @@ class BranchOperations(BoundSystem):
     ) -> Diff:
         """Return how another branch differs from this one, and which of them made each change."""
         other = _require_branch_name(compare, "diff", field="compare")
+        return self._diff(branch, as_of, other, as_of)
+
+    def compare(
+        self,
+        compare: Annotated[str, Param("The branch to compare with")],
+        *,
+        compare_as_of: Annotated[
+            str | int | None, Param("That one as it was at this moment", time="moment")
+        ] = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> Diff:
+        """Return how two branches, or one and its past, differ: each at a moment of its own."""
+        return self._diff(branch, as_of, compare, compare_as_of)
+
+    def _diff(
+        self, branch: str | None, as_of: AsOf, other: str, other_as_of: str | int | None
+    ) -> Diff:
         name = branch or self._caller.branch
         views = self._views
         with self._store.snapshot() as reader:
-            here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
+            here, there = views.view(reader, name, as_of), views.view(reader, other, other_as_of)
             described = Changes(reader, here.lineage, there.lineage)
             changes = [
                 described.describe(change, sided=True)

@@ -19,7 +19,7 @@ from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
 from stratagem.memory.kinds import ENTRY, HIDING_DECISIONS, REVIEWS, TRUST, logged_events
-from stratagem.memory.models import Hit, Instruction, Reply
+from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
 from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
@@ -61,6 +61,18 @@ class _Found:
         return (self.event.key if self.is_entry else self.content.get("event")) or ""
 
 
+class _Judgement(NamedTuple):
+    """How well something answers, and how much of that is owed to words and to meaning."""
+
+    covered: float
+    alike: float
+    present: frozenset[str]
+
+    @property
+    def score(self) -> float:
+        return relevance.score(self.covered, self.alike)
+
+
 class HitReader:
     """Reads what a ranking found, as a view shows it."""
 
@@ -72,8 +84,10 @@ class HitReader:
         rarity: Mapping[str, float],
         *,
         min_score: float | None,
+        explain: bool = False,
     ) -> None:
         self._reader = reader
+        self._explain = explain
         self._view = view
         self._ranking = found
         self._rarity = rarity
@@ -86,7 +100,7 @@ class HitReader:
         hits = list(islice(self._good_enough(wanted), wanted))
         return Page(self._finish(hits[skip : skip + k]), len(hits) == wanted)
 
-    def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, float]]:
+    def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, _Judgement]]:
         found = self._ranking.found
         size = max(wanted, _READ_MIN)
         for begin in range(0, len(found), size):
@@ -94,9 +108,9 @@ class HitReader:
             events = self._reader.log.contents([ranked.sequence for ranked in group])
             for ranked in group:
                 each = self._open(ranked, events[ranked.sequence])
-                score = self._score(each)
-                if score >= self._floor(each) and not self._is_hidden(each):
-                    yield each, score
+                judged = self._judge(each)
+                if judged.score >= self._floor(each) and not self._is_hidden(each):
+                    yield each, judged
 
     def _is_hidden(self, found: _Found) -> bool:
         """Whether something captured was thrown away in review."""
@@ -120,22 +134,22 @@ class HitReader:
             return self._min_score
         return relevance.floor(found.event.space.kind, found.ranked.cosine)
 
-    def _score(self, found: _Found) -> float:
+    def _judge(self, found: _Found) -> _Judgement:
         present = found.excerpt.terms
         if len(present) < len(self._asked):
             present = present | analysis.find_terms(found.title, self._asked)
         covered = relevance.coverage(present, self._rarity)
         near = self._nearness(found)
         if not math.isnan(near):
-            return self._score_short(found, covered, near)
-        alike = relevance.likeness(found.ranked.cosine)
-        score = relevance.score(covered, alike)
+            alike = self._likeness_of_short(found, covered, near)
+            return _Judgement(covered, alike, frozenset(present))
+        judged = _Judgement(covered, relevance.likeness(found.ranked.cosine), frozenset(present))
         alone = found.content.get("session") is None or found.ranked.passage is None
-        if alone or score >= relevance.UNSURE:
-            return score
+        if alone or judged.score >= relevance.UNSURE:
+            return judged
         # Some words that match may not be its own, but of the messages before it.
         lent = self._lent_terms(found)
-        return relevance.score(relevance.coverage(present, self._rarity, lent), alike)
+        return judged._replace(covered=relevance.coverage(present, self._rarity, lent))
 
     def _nearness(self, found: _Found) -> float:
         """Return how near a text of a few words is; NaN for a longer one.
@@ -149,13 +163,13 @@ class HitReader:
         near = nearness.of_cosine(found.ranked.cosine)
         return near if found.is_entry else near - relevance.LABEL_NEARNESS
 
-    def _score_short(self, found: _Found, covered: float, near: float) -> float:
-        score = relevance.score(covered, relevance.short_likeness(near))
+    def _likeness_of_short(self, found: _Found, covered: float, near: float) -> float:
+        alike = relevance.short_likeness(near)
         nearness = self._ranking.nearness
-        if nearness is None or not found.is_entry or score >= relevance.UNSURE:
-            return score
-        key = nearness.of_key(found.title)
-        return relevance.score(covered, relevance.short_likeness(near, key))
+        sure = relevance.score(covered, alike) >= relevance.UNSURE
+        if nearness is None or not found.is_entry or sure:
+            return alike
+        return relevance.short_likeness(near, nearness.of_key(found.title))
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)
@@ -180,17 +194,27 @@ class HitReader:
         events = self._reader.log.contents(sequences) if sequences else {}
         return [events[sequence] for sequence in sequences]
 
-    def _finish(self, found: Sequence[tuple[_Found, float]]) -> list[Hit]:
+    def _finish(self, found: Sequence[tuple[_Found, _Judgement]]) -> list[Hit]:
         own = {each.event.sequence for each, _ in found}
-        return [self._hit(each, score, own) for each, score in found]
+        return [self._hit(each, judged, own) for each, judged in found]
 
-    def _hit(self, found: _Found, score: float, own: set[int]) -> Hit:
+    def _why(self, judged: _Judgement) -> WhyFound | None:
+        if not self._explain:
+            return None
+        return WhyFound(
+            round(judged.covered, _SCORE_DIGITS),
+            round(judged.alike, _SCORE_DIGITS),
+            sorted(self._asked & judged.present),
+            sorted(self._asked - judged.present),
+        )
+
+    def _hit(self, found: _Found, judged: _Judgement, own: set[int]) -> Hit:
         event, content, is_entry = found.event, found.content, found.is_entry
         passage = found.excerpt.passage
         hit = Hit(
             kind="entry" if is_entry else "event",
             value=found.value,
-            score=round(score, _SCORE_DIGITS),
+            score=round(judged.score, _SCORE_DIGITS),
             snippet=found.excerpt.snippet,
             namespace=event.space.namespace,
             version=event.sequence,
@@ -205,6 +229,7 @@ class HitReader:
             chars=len(found.text) if passage is not None else None,
             source=content.get("source"),
             trust=content.get(TRUST),
+            why=self._why(judged),
         )
         if "expires_at" in content:
             hit.expires = moments.iso(content["expires_at"])

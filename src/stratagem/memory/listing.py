@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import orjson
 
@@ -38,6 +38,7 @@ from stratagem.memory.models import (
     TagInfo,
     TagList,
 )
+from stratagem.memory.overviews import kind_of
 from stratagem.memory.parameters import Tags
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import BoundSystem
@@ -62,8 +63,10 @@ __all__ = [
 _NAMES_SAID: Final = 5
 _TAGS_COMPARED: Final = 500
 _EVENTS_COMPARED: Final = 200
+_FILTERED_AT_ONCE: Final = 500
 _MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 
+ValueKind = Literal["text", "number", "boolean", "list", "object", "null"]
 Prefix = Annotated[str | None, Param("List keys that begin so")]
 EntryOrder = Annotated[Literal["newest", "key"], Param("By time or by key", quiet=True)]
 EventOrder = Annotated[Literal["oldest", "newest"], Param("Which comes first", quiet=True)]
@@ -95,10 +98,20 @@ class Listings(BoundSystem):
         branch: BranchName = None,
         as_of: AsOf = None,
         cursor: Cursor = None,
+        actor: Annotated[str | None, Param("Only what this one wrote")] = None,
+        kind: Annotated[ValueKind | None, Param("Only values of this kind")] = None,
+        since: Annotated[
+            str | int | None, Param("Written since then, in the words of `as_of`", time="moment")
+        ] = None,
+        until: Annotated[
+            str | int | None, Param("Written before then, in the words of `as_of`", time="moment")
+        ] = None,
     ) -> EntryList:
         """Return the entries of a namespace, newest first or by key, a page at a time.
 
-        All pages show the state that the first one showed, whatever is written meanwhile.
+        All pages show the state that the first one showed, whatever is written meanwhile. A list
+        by author, kind or time looks at so many entries at a time: a page of it may be short, or
+        empty, and still have a next one.
         """
         begin = prefix or ""
         values.check_text(begin, field="prefix", chars_max=limits.KEY_CHARS_MAX, empty_ok=True)
@@ -108,19 +121,16 @@ class Listings(BoundSystem):
             check = list_check(view.branch.id, where, begin, wanted, order)
             view, anchor, position = anchor_view(reader, view, cursor, check)
             space = entries(where)
-            if order == "key":
-                found = [
-                    listed.sequence
-                    for listed in reader.listing.by_key(
-                        view, space, prefix=begin, names=wanted, after=position, limit=limit + 1
-                    )
-                ]
+            find = _Finder(reader, view, space, begin, wanted, order)
+            between = (self._sequence_before(reader, since), self._sequence_until(reader, until))
+            if actor is None and kind is None and between == (0, OPEN_END):
+                found = find.page(position, limit + 1)
+                contents = reader.log.contents(found[:limit])
+                last = found[limit - 1] if len(found) > limit else None
             else:
-                before = read_cursor(position or None, start=OPEN_END)
-                found = reader.listing.newest(
-                    view, space, prefix=begin, names=wanted, before=before, limit=limit + 1
+                found, contents, last = find.filter_page(
+                    position, limit, _EntryFilter(actor, kind, between)
                 )
-            contents = reader.log.contents(found[:limit])
             listed = EntryList([], truncated=False, next=None, anchor=anchor.text)
             if not found and cursor is None and wanted:
                 listed.near_tags = _tags_in_use(reader, view, space, wanted) or None
@@ -128,10 +138,10 @@ class Listings(BoundSystem):
                 listed.near = list(near_keys(reader.listing, view, space, begin)) or None
                 others = live_namespaces(reader, view, [ENTRY], prefix=begin)
                 listed.elsewhere = list(islice(others, _NAMES_SAID)) or None
-        listed.results = page = [_entry(contents[sequence]) for sequence in found[:limit]]
-        if len(found) > limit:
+        listed.results = [_entry(contents[sequence]) for sequence in found[:limit]]
+        if last is not None:
             listed.truncated = True
-            listed.next = entry_cursor(anchor.text, order, page[-1].key, page[-1].version)
+            listed.next = entry_cursor(anchor.text, order, contents[last].key or "", last)
         return listed
 
     def events(
@@ -227,6 +237,10 @@ class Listings(BoundSystem):
             chars_max=limits.NAMESPACE_CHARS_MAX,
         )
 
+    def _sequence_until(self, reader: Reader, until: str | int | None) -> int:
+        """Return the first sequence that is not before a moment."""
+        return OPEN_END if until is None else self._sequence_before(reader, until) + 1
+
     def _sequence_before(self, reader: Reader, since: str | int | None) -> int:
         """Return the last sequence before a moment."""
         if since is None:
@@ -251,6 +265,76 @@ class Listings(BoundSystem):
                 f"{begins} 00:00", now=now, zone=zone, latest=latest, field="since"
             )
         return moments.parse(since, now=now, zone=zone, latest=latest, field="since")
+
+
+class _EntryFilter(NamedTuple):
+    """Whose entries, of which kind, written between two sequences, both left out."""
+
+    actor: str | None
+    kind: str | None
+    between: tuple[int, int]
+
+    def takes(self, content: EventContent) -> bool:
+        after, before = self.between
+        return (
+            self.actor in {None, content.actor}
+            and after < content.sequence < before
+            and self.kind in {None, kind_of(orjson.loads(content.payload)["value"])}
+        )
+
+
+class _Finder(NamedTuple):
+    """The entries that a list is about, in its order."""
+
+    reader: Reader
+    view: View
+    space: Space
+    prefix: str
+    tags: Sequence[str]
+    order: str
+
+    def page(self, position: str, limit: int) -> list[int]:
+        """Return the entries after a position of the list."""
+        listing = self.reader.listing
+        if self.order == "key":
+            listed = listing.by_key(
+                self.view,
+                self.space,
+                prefix=self.prefix,
+                names=self.tags,
+                after=position,
+                limit=limit,
+            )
+            return [each.sequence for each in listed]
+        return listing.newest(
+            self.view,
+            self.space,
+            prefix=self.prefix,
+            names=self.tags,
+            before=read_cursor(position or None, start=OPEN_END),
+            limit=limit,
+        )
+
+    def filter_page(
+        self, position: str, limit: int, wanted: _EntryFilter
+    ) -> tuple[list[int], dict[int, EventContent], int | None]:
+        """Return the entries that a filter takes, and after which the next page begins, if any."""
+        found: list[int] = []
+        contents: dict[int, EventContent] = {}
+        last: int | None = None
+        for _ in range(limits.FILTERED_ENTRIES_MAX // _FILTERED_AT_ONCE):
+            chunk = self.page(position, _FILTERED_AT_ONCE)
+            contents |= self.reader.log.contents(chunk)
+            for sequence in chunk:
+                if wanted.takes(contents[sequence]):
+                    found.append(sequence)
+                if len(found) == limit:
+                    return found, contents, sequence
+            if len(chunk) < _FILTERED_AT_ONCE:
+                return found, contents, None
+            last = chunk[-1]
+            position = (contents[last].key or "") if self.order == "key" else str(last)
+        return found, contents, last
 
 
 def live_namespaces(

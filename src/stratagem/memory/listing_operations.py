@@ -492,6 +492,64 @@ def _say_tags(answer: Mapping[str, Any]) -> str:
     return with_note(lines or ["Nothing has a tag."], answer)
 
 
+def _say_activity(answer: Mapping[str, Any]) -> str:
+    if not answer["events"]:
+        return "Nothing was written yet."
+    busiest = max(answer["results"], key=lambda each: each["events"])
+    return (
+        f"{plural(answer['events'], 'event')} from {answer['oldest'][:16]} to "
+        f"{answer['latest'][:16]}; most since {busiest['start'][:16]}: {busiest['events']}."
+    )
+
+
+def _say_sessions(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['session']} ({plural(each['events'], 'event')}, {each['latest'][:16]}): "
+        f"{each['title']}"
+        for each in answer["results"]
+    ]
+    return with_note([*lines, AS_DATA] if lines else ["There are no sessions."], answer)
+
+
+def _say_facets(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{facet}: " + ", ".join(f"{each['name']} {each['count']}" for each in answer[facet][:10])
+        for facet in ("authors", "kinds", "days")
+    ]
+    return "\n".join([f"Of {plural(answer['entries'], 'entry')}:", *lines])
+
+
+def _say_explained(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{hit['score']:.2f} {hit.get('key') or '@' + str(hit['sequence'])}: words "
+        f"{hit['why']['words']:.2f} ({', '.join(hit['why']['matched']) or 'none'}), meaning "
+        f"{hit['why']['meaning']:.2f}"
+        for hit in answer["results"]
+    ]
+    return with_note(lines or ["Nothing was found."], answer)
+
+
+def _say_compared(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['change']} {each.get('title') or each['key']} ({each['side']})"
+        for each in answer["results"][:20]
+    ]
+    return with_note(lines or ["They are alike."], answer)
+
+
+def _say_graph(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['name']}: from {each['parent']} at @{each['forked_at']}"
+        if each.get("parent")
+        else each["name"]
+        for each in answer["results"]
+    ]
+    merges = [
+        f"@{each['sequence']}: {each['source']} into {each['target']}" for each in answer["merges"]
+    ]
+    return "\n".join([*lines, *merges])
+
+
 def say_deleted(answer: Mapping[str, Any]) -> str:
     """Say what was forgotten with a namespace, and how it comes back."""
     name, kept = answer["namespace"], answer["events"]
@@ -611,6 +669,74 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
                 renderer="tables.show_tags",
             ),
         ),
+    ),
+    operation(
+        "strata_activity",
+        Memory.activity,
+        toolset=_TOOLSET,
+        title="Activity",
+        description="When was how much written? Counts events over time, on all branches.",
+        service=_memory,
+        summarise=_say_activity,
+        read_only=True,
+        commands=(CommandHint(("activity",)),),
+    ),
+    operation(
+        "strata_sessions",
+        Memory.sessions,
+        toolset=_TOOLSET,
+        title="Sessions",
+        description="List the latest conversations, with when they were and how they began.",
+        service=_memory,
+        summarise=_say_sessions,
+        read_only=True,
+        commands=(CommandHint(("sessions",)),),
+    ),
+    operation(
+        "strata_facets",
+        Memory.facets,
+        toolset=_TOOLSET,
+        title="Facets",
+        description="Count entries by who wrote them, by the kind of their value and by day.",
+        service=_memory,
+        summarise=_say_facets,
+        read_only=True,
+        commands=(CommandHint(("facets",)),),
+    ),
+    operation(
+        "strata_branch_graph",
+        Memory.branch_graph,
+        toolset=_TOOLSET,
+        title="Graph of branches",
+        description="How did the branches come from each other, and which were merged into which?",
+        service=_memory,
+        summarise=_say_graph,
+        read_only=True,
+        commands=(CommandHint(("branch-graph",)),),
+    ),
+    operation(
+        "strata_compare",
+        Memory.compare,
+        toolset=_TOOLSET,
+        title="Compare",
+        description="How do two branches differ, each at a moment of its own? Or one branch then "
+        "and now: name it twice.",
+        service=_memory,
+        summarise=_say_compared,
+        read_only=True,
+        commands=(CommandHint(("compare",), positional=("compare",)),),
+    ),
+    operation(
+        "strata_explain_search",
+        Memory.explain_search,
+        toolset=_TOOLSET,
+        title="Explain a search",
+        description="Search, and say of each hit why it was found: which words match, and how "
+        "near its meaning is.",
+        service=_memory,
+        summarise=_say_explained,
+        read_only=True,
+        commands=(CommandHint(("explain-search",), positional=("query",), joined="query"),),
     ),
     operation(
         "strata_explain_miss",

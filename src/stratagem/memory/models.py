@@ -9,7 +9,11 @@ from typing import Any, Literal
 from stratagem.display import DisplayableResult
 
 __all__ = [
+    "Activity",
+    "ActivityBucket",
+    "BranchGraph",
     "BranchInfo",
+    "BranchMerge",
     "Branches",
     "Change",
     "Conflict",
@@ -17,6 +21,8 @@ __all__ = [
     "Entry",
     "EntryList",
     "EventList",
+    "FacetCount",
+    "Facets",
     "Forgotten",
     "History",
     "Hit",
@@ -32,6 +38,8 @@ __all__ = [
     "Purged",
     "Reply",
     "SearchResults",
+    "SessionInfo",
+    "SessionList",
     "Status",
     "Stored",
     "StoredMany",
@@ -39,6 +47,7 @@ __all__ = [
     "TagList",
     "TimeRange",
     "VersionInfo",
+    "WhyFound",
 ]
 
 Mode = Literal["hybrid", "lexical"]
@@ -268,7 +277,7 @@ class Hit(DisplayableResult):
     `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
     that matches best. A message of a user has its `reply`, one of an assistant what it is a
     `reply_to`. A concept or an incident has its id as `key`, and a `name`. `source`, `trust` and
-    `owner` are as in an entry.
+    `owner` are as in an entry. `why` is there where a search was asked to explain itself.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]
@@ -294,6 +303,22 @@ class Hit(DisplayableResult):
     source: str | None = None
     trust: str | None = None
     owner: Owner | None = None
+    why: WhyFound | None = None
+
+
+@dataclass(slots=True, repr=False)
+class WhyFound(DisplayableResult):
+    """Why a search found something: its words, its meaning, or both.
+
+    `matched` are the words of the query, as stems, that it has, and `unmatched` those it has not.
+    `words` is how much of the query those words cover, each by how rare it is; `meaning` how alike
+    the two are by meaning. Both are from 0 to 1, and the score is made of them: one is enough.
+    """
+
+    words: float
+    meaning: float
+    matched: list[str]
+    unmatched: list[str]
 
 
 @dataclass(slots=True, repr=False)
@@ -565,3 +590,105 @@ class MergeResult(DisplayableResult):
     conflicts: list[Conflict]
     version: int | None = None
     notices: list[str] | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ActivityBucket(DisplayableResult):
+    """How many events were written from `start` up to the next bucket.
+
+    `version` is the last of them, or the last one before.
+    """
+
+    start: str
+    events: int
+    version: int
+
+
+@dataclass(slots=True, repr=False)
+class Activity(DisplayableResult):
+    """How much was written when, on all branches, in buckets of equal length.
+
+    `events` counts those of the whole log, up to its `head`.
+    """
+
+    results: list[ActivityBucket]
+    events: int
+    head: int
+    oldest: str | None = None
+    latest: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class SessionInfo(DisplayableResult):
+    """A conversation: how many events it has, among those that were looked at, and from when.
+
+    `title` is the beginning of what was said first, as far as was looked back.
+    """
+
+    session: str
+    namespace: str
+    events: int
+    first: str
+    latest: str
+    actors: list[str]
+    title: str = ""
+
+
+@dataclass(slots=True, repr=False)
+class SessionList(DisplayableResult):
+    """The conversations among the latest logged events, the latest first.
+
+    `events` is how many events were looked at; `truncated`: there are older ones, before the
+    sequence `next`.
+    """
+
+    results: list[SessionInfo]
+    events: int
+    truncated: bool = False
+    next: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class FacetCount(DisplayableResult):
+    """A value of a facet, and how many entries have it."""
+
+    name: str
+    count: int
+
+
+@dataclass(slots=True, repr=False)
+class Facets(DisplayableResult):
+    """By whom, of which kind and on which day entries were written, the most frequent first.
+
+    `entries` is how many were counted: the newest, where `truncated`.
+    """
+
+    authors: list[FacetCount]
+    kinds: list[FacetCount]
+    days: list[FacetCount]
+    entries: int
+    truncated: bool = False
+
+
+@dataclass(slots=True, repr=False)
+class BranchMerge(DisplayableResult):
+    """That one branch was merged into another, at a sequence."""
+
+    source: str
+    target: str
+    sequence: int
+    timestamp: str
+    actor: str = ""
+
+
+@dataclass(slots=True, repr=False)
+class BranchGraph(DisplayableResult):
+    """How the branches came from each other, deleted ones too, and the latest merges of them.
+
+    `head` is the end of the log, which every branch that is live reaches to.
+    """
+
+    results: list[BranchInfo]
+    merges: list[BranchMerge]
+    head: int
+    current: str

@@ -44,6 +44,7 @@ from stratagem.memory.models import (
     TimeRange,
 )
 from stratagem.memory.namespaces import Namespaces
+from stratagem.memory.overviews import Overviews
 from stratagem.memory.parameters import (
     KEY_ALIASES,
     PATH_ALIASES,
@@ -149,7 +150,7 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
+class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews):
     """What memory can be asked for, by one caller."""
 
     @overload
@@ -325,6 +326,44 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             note=_waiting_note(ranking.waiting),
         )
 
+    def explain_search(
+        self,
+        query: Annotated[str, Param("What to find, in natural language", aliases=_QUERY_ALIASES)],
+        *,
+        k: Annotated[
+            int, Param("Results", ge=1, le=limits.SEARCH_K_MAX, aliases=COUNT_ALIASES)
+        ] = limits.SEARCH_K_DEFAULT,
+        tags: Tags = None,
+        namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        min_score: Annotated[
+            float | None, Param("The least score a hit must have", ge=0, le=1)
+        ] = None,
+    ) -> SearchResults:
+        """Find entries and logged events, and say of each hit why it was found."""
+        _check_query(query)
+        scope = _SearchScope(
+            query,
+            check_tags(tags or ()),
+            namespace,
+            branch or self._caller.branch,
+            as_of,
+            min_score,
+            explain=True,
+        )
+        self._foundation.index.settle()
+        page, ranking = self._find_own(scope, {ENTRY, EVENT}, 0, k)
+        return SearchResults(
+            results=page.hits,
+            truncated=page.more,
+            next=None,
+            mode=ranking.mode,
+            branch=scope.branch,
+            namespace=self._caller.namespace,
+            note=_waiting_note(ranking.waiting),
+        )
+
     def _find_own(
         self, scope: _SearchScope, kinds: set[str], skip: int, k: int
     ) -> tuple[hits.Page, Ranking]:
@@ -346,7 +385,14 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                     lexical=scope.lexical,
                 )
                 rarity = index.rarity(reader, ranking.terms)
-                found = hits.HitReader(reader, view, ranking, rarity, min_score=scope.min_score)
+                found = hits.HitReader(
+                    reader,
+                    view,
+                    ranking,
+                    rarity,
+                    min_score=scope.min_score,
+                    explain=scope.explain,
+                )
                 page = found.read(skip, k)
                 if page.more or len(ranking.found) < depth:
                     return page, ranking
@@ -710,7 +756,8 @@ class _SearchScope(NamedTuple):
     branch: str
     as_of: AsOf
     min_score: float | None
-    lexical: bool
+    lexical: bool = False
+    explain: bool = False
 
 
 def _check_action(action: str, given: set[str]) -> None:

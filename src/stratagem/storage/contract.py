@@ -344,6 +344,10 @@ class BranchReader(Protocol):
         """Return what a branch knew at a sequence (`engine.ancestry`)."""
         ...
 
+    def merges(self, limit: int) -> list[tuple[int, int]]:
+        """Return the target and the sequence of the latest merges, newest first."""
+        ...
+
 
 class BranchWriter(BranchReader, Protocol):
     """The branches of a transaction, which can also change."""

@@ -13,6 +13,7 @@ from stratagem.knowledge.models import (
     Availability,
     BatchWritten,
     ConceptAnswer,
+    ConceptGraph,
     ConceptHit,
     ConceptListed,
     ConceptsMerged,
@@ -716,6 +717,35 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
     ) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
         return self._invoke(Knowledge.get_server_stats, {})
+
+    def get_graph(
+        self,
+        *,
+        concept: str | None = None,
+        depth: int = 2,
+        limit: int = 1000,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> ConceptGraph:
+        """Return concepts laid out for a picture: in layers, each after what it needs.
+
+        Args:
+            concept: Only what is around this one: id or name; default: all.
+            depth: Steps around it.
+            limit: Most concepts.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            Knowledge.get_graph,
+            {
+                "concept": concept,
+                "depth": depth,
+                "limit": limit,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
 
     def get_tool_availability(
         self,
@@ -1614,6 +1644,35 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
     ) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
         return await self._invoke(Knowledge.get_server_stats, {})
+
+    async def get_graph(
+        self,
+        *,
+        concept: str | None = None,
+        depth: int = 2,
+        limit: int = 1000,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> ConceptGraph:
+        """Return concepts laid out for a picture: in layers, each after what it needs.
+
+        Args:
+            concept: Only what is around this one: id or name; default: all.
+            depth: Steps around it.
+            limit: Most concepts.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            Knowledge.get_graph,
+            {
+                "concept": concept,
+                "depth": depth,
+                "limit": limit,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
 
     async def get_tool_availability(
         self,

@@ -12,12 +12,15 @@ from typing import Any, Literal, overload
 
 from stratagem.memory.entries import Item
 from stratagem.memory.models import (
+    Activity,
     Branches,
+    BranchGraph,
     BranchInfo,
     Diff,
     Entry,
     EntryList,
     EventList,
+    Facets,
     Forgotten,
     History,
     Instruction,
@@ -29,6 +32,7 @@ from stratagem.memory.models import (
     NamespaceRestored,
     Purged,
     SearchResults,
+    SessionList,
     Status,
     Stored,
     StoredMany,
@@ -46,6 +50,63 @@ __all__ = ["AsyncMemoryMethods", "MemoryMethods"]
 
 class MemoryMethods(KeyAccess):
     """What memory can be asked for, by one caller."""
+
+    def activity(
+        self,
+        *,
+        buckets: int = 60,
+    ) -> Activity:
+        """Return how much was written when, on all branches, since the log began.
+
+        Args:
+            buckets: Into how many equal stretches.
+        """
+        return self._invoke(Memory.activity, {"buckets": buckets})
+
+    def sessions(
+        self,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+        cursor: str | None = None,
+    ) -> SessionList:
+        """Return the conversations among the latest logged events, the latest first.
+
+        Args:
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            cursor: `next` of the last answer.
+        """
+        return self._invoke(
+            Memory.sessions,
+            {
+                "namespace": namespace,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+                "cursor": cursor,
+            },
+        )
+
+    def facets(
+        self,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> Facets:
+        """Return by whom, of which kind and on which day entries were written.
+
+        Args:
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            Memory.facets,
+            {"namespace": namespace, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
 
     def delete_namespace(
         self,
@@ -133,10 +194,16 @@ class MemoryMethods(KeyAccess):
         branch: str | None = None,
         as_of: str | int | date | None = None,
         cursor: str | None = None,
+        actor: str | None = None,
+        kind: Literal["text", "number", "boolean", "list", "object", "null"] | None = None,
+        since: str | int | date | None = None,
+        until: str | int | date | None = None,
     ) -> EntryList:
         """Return the entries of a namespace, newest first or by key, a page at a time.
 
-        All pages show the state that the first one showed, whatever is written meanwhile.
+        All pages show the state that the first one showed, whatever is written meanwhile. A list
+        by author, kind or time looks at so many entries at a time: a page of it may be short, or
+        empty, and still have a next one.
 
         Args:
             prefix: List keys that begin so.
@@ -147,6 +214,10 @@ class MemoryMethods(KeyAccess):
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
+            actor: Only what this one wrote.
+            kind: Only values of this kind.
+            since: Written since then, in the words of `as_of`.
+            until: Written before then, in the words of `as_of`.
         """
         return self._invoke(
             Memory.list,
@@ -159,6 +230,10 @@ class MemoryMethods(KeyAccess):
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
                 "cursor": cursor,
+                "actor": actor,
+                "kind": kind,
+                "since": moment_argument(since, "since"),
+                "until": moment_argument(until, "until"),
             },
         )
 
@@ -308,6 +383,12 @@ class MemoryMethods(KeyAccess):
         """Return every branch that is not deleted."""
         return self._invoke(Memory.branches, {})
 
+    def branch_graph(
+        self,
+    ) -> BranchGraph:
+        """Return how the branches came from each other, deleted ones too, and were merged."""
+        return self._invoke(Memory.branch_graph, {})
+
     def delete(
         self,
         name: str | None,
@@ -359,6 +440,32 @@ class MemoryMethods(KeyAccess):
         return self._invoke(
             Memory.diff,
             {"compare": compare, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
+    def compare(
+        self,
+        compare: str,
+        *,
+        compare_as_of: str | int | date | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> Diff:
+        """Return how two branches, or one and its past, differ: each at a moment of its own.
+
+        Args:
+            compare: The branch to compare with.
+            compare_as_of: That one as it was at this moment.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            Memory.compare,
+            {
+                "compare": compare,
+                "compare_as_of": moment_argument(compare_as_of, "compare_as_of"),
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
 
     def merge(
@@ -585,6 +692,41 @@ class MemoryMethods(KeyAccess):
                 "cursor": cursor,
                 "kinds": kinds,
                 "mode": mode,
+            },
+        )
+
+    def explain_search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        tags: Sequence[str] | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+        min_score: float | None = None,
+    ) -> SearchResults:
+        """Find entries and logged events, and say of each hit why it was found.
+
+        Args:
+            query: What to find, in natural language.
+            k: Results.
+            tags: Labels to filter a search by.
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            min_score: The least score a hit must have.
+        """
+        return self._invoke(
+            Memory.explain_search,
+            {
+                "query": query,
+                "k": k,
+                "tags": tags,
+                "namespace": namespace,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+                "min_score": min_score,
             },
         )
 
@@ -833,6 +975,63 @@ class MemoryMethods(KeyAccess):
 class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
     """What memory can be asked for, by one caller, to be awaited."""
 
+    async def activity(
+        self,
+        *,
+        buckets: int = 60,
+    ) -> Activity:
+        """Return how much was written when, on all branches, since the log began.
+
+        Args:
+            buckets: Into how many equal stretches.
+        """
+        return await self._invoke(Memory.activity, {"buckets": buckets})
+
+    async def sessions(
+        self,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+        cursor: str | None = None,
+    ) -> SessionList:
+        """Return the conversations among the latest logged events, the latest first.
+
+        Args:
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            cursor: `next` of the last answer.
+        """
+        return await self._invoke(
+            Memory.sessions,
+            {
+                "namespace": namespace,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+                "cursor": cursor,
+            },
+        )
+
+    async def facets(
+        self,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> Facets:
+        """Return by whom, of which kind and on which day entries were written.
+
+        Args:
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            Memory.facets,
+            {"namespace": namespace, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
     async def delete_namespace(
         self,
         name: str,
@@ -919,10 +1118,16 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         branch: str | None = None,
         as_of: str | int | date | None = None,
         cursor: str | None = None,
+        actor: str | None = None,
+        kind: Literal["text", "number", "boolean", "list", "object", "null"] | None = None,
+        since: str | int | date | None = None,
+        until: str | int | date | None = None,
     ) -> EntryList:
         """Return the entries of a namespace, newest first or by key, a page at a time.
 
-        All pages show the state that the first one showed, whatever is written meanwhile.
+        All pages show the state that the first one showed, whatever is written meanwhile. A list
+        by author, kind or time looks at so many entries at a time: a page of it may be short, or
+        empty, and still have a next one.
 
         Args:
             prefix: List keys that begin so.
@@ -933,6 +1138,10 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
+            actor: Only what this one wrote.
+            kind: Only values of this kind.
+            since: Written since then, in the words of `as_of`.
+            until: Written before then, in the words of `as_of`.
         """
         return await self._invoke(
             Memory.list,
@@ -945,6 +1154,10 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
                 "cursor": cursor,
+                "actor": actor,
+                "kind": kind,
+                "since": moment_argument(since, "since"),
+                "until": moment_argument(until, "until"),
             },
         )
 
@@ -1094,6 +1307,12 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         """Return every branch that is not deleted."""
         return await self._invoke(Memory.branches, {})
 
+    async def branch_graph(
+        self,
+    ) -> BranchGraph:
+        """Return how the branches came from each other, deleted ones too, and were merged."""
+        return await self._invoke(Memory.branch_graph, {})
+
     async def delete(
         self,
         name: str | None,
@@ -1145,6 +1364,32 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         return await self._invoke(
             Memory.diff,
             {"compare": compare, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
+    async def compare(
+        self,
+        compare: str,
+        *,
+        compare_as_of: str | int | date | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+    ) -> Diff:
+        """Return how two branches, or one and its past, differ: each at a moment of its own.
+
+        Args:
+            compare: The branch to compare with.
+            compare_as_of: That one as it was at this moment.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            Memory.compare,
+            {
+                "compare": compare,
+                "compare_as_of": moment_argument(compare_as_of, "compare_as_of"),
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
 
     async def merge(
@@ -1371,6 +1616,41 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "cursor": cursor,
                 "kinds": kinds,
                 "mode": mode,
+            },
+        )
+
+    async def explain_search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        tags: Sequence[str] | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | date | None = None,
+        min_score: float | None = None,
+    ) -> SearchResults:
+        """Find entries and logged events, and say of each hit why it was found.
+
+        Args:
+            query: What to find, in natural language.
+            k: Results.
+            tags: Labels to filter a search by.
+            namespace: Only this one; default: all.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            min_score: The least score a hit must have.
+        """
+        return await self._invoke(
+            Memory.explain_search,
+            {
+                "query": query,
+                "k": k,
+                "tags": tags,
+                "namespace": namespace,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+                "min_score": min_score,
             },
         )
 

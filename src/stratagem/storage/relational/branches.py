@@ -34,6 +34,8 @@ BRANCH_MERGED: Final = "BranchMerged"
 
 # The columns of `Branch`.
 _BRANCH_ROW = Shape[tuple[int, str, int | None, int | None, int | None]]()
+# The branch that was merged into, and the sequence of the event that says so.
+_MERGE_ROW = Shape[tuple[int, int]]()
 
 
 class SqlBranches:
@@ -87,6 +89,9 @@ class SqlBranches:
             if begun.parent is not None:
                 known = self.knowledge(begun.parent, min(begun.fork_sequence or 0, sequence))
         return {**known, branch: sequence}
+
+    def merges(self, limit: int) -> list[tuple[int, int]]:
+        return self._queries.rows(_MERGE_ROW, "merges", limit)
 
 
 class SqlBranchWriter(SqlBranches):

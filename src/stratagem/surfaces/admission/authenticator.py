@@ -24,6 +24,7 @@ from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
 from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
 from stratagem.operation import Caller
+from stratagem.surfaces.admission.browser_sessions import BrowserSession, BrowserSessions
 from stratagem.surfaces.admission.quotas import Quotas
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -34,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 # A principal with it in the server's own workspace is an administrator of the machine.
 HOST_SCOPE: Final = "gateway:admin"
+# Who opened the console by the address that the server printed.
+OPERATOR: Final = "operator"
+_EVERYTHING: Final = frozenset({"*:admin", HOST_SCOPE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Authenticator:
                 settings.oauth, keys, home=self._home, monotonic=time.monotonic
             )
         self.quotas = Quotas(time.monotonic)
+        self.sessions = BrowserSessions(settings.console_keys, self._now)
         # Where there is no session to remember it, a switched branch belongs to the token.
         self._callers: LRUCache[tuple[str, ...], Caller] = LRUCache(limits.SWITCHED_KEPT_MAX)
 
@@ -101,6 +106,59 @@ class Authenticator:
                 self.quotas.count_wrong_token(address)
             raise
         return Principal(identity, identity.choose(workspace, self._home), digest(secret))
+
+    async def authenticate_browser(
+        self,
+        cookie: str | None,
+        *,
+        workspace: str | None = None,
+        address: str = "",
+        route: str = "",
+    ) -> Principal | None:
+        """Return who signed in with a browser; None where no authentication is needed.
+
+        Raises:
+            Unauthenticated: Nobody did, or the token is no longer valid.
+            PermissionDenied: The workspace is not theirs.
+            StratagemError: The database, or the issuer, does not answer.
+        """
+        session = await self._session(cookie)
+        if session is not None and session.kind == OPERATOR:
+            identity = await self._operator(session, workspace)
+            return Principal(identity, identity.choose(workspace, self._home), OPERATOR)
+        if session is None or session.kind == "visitor" or not await self.is_required():
+            return await self.authenticate((), workspace=workspace, address=address, route=route)
+        try:
+            identity = await self._identify_session(session)
+        except Unauthenticated as error:
+            # A session that ended is asked to begin again, as one that never was.
+            raise _refusal("missing", error.message) from error
+        token_hash = digest(session.subject) if session.kind == "jwt" else session.subject
+        return Principal(identity, identity.choose(workspace, self._home), token_hash)
+
+    async def _identify_session(self, session: BrowserSession) -> Identity:
+        if session.kind == "jwt":
+            return await self._identify(session.subject)
+        return await self._token_identity(session.subject)
+
+    async def _session(self, cookie: str | None) -> BrowserSession | None:
+        # The clock is the database's.
+        await self._token_book()
+        return self.sessions.read(cookie)
+
+    async def _operator(self, session: BrowserSession, workspace: str | None) -> Identity:
+        """Return whoever opened the console where the server runs: all that is there is theirs."""
+        rights = {self._home: _EVERYTHING}
+        if workspace not in {None, self._home}:
+            there = await asyncio.to_thread(self._database.workspaces)
+            rights |= {name: _EVERYTHING for name in there if name == workspace}
+        return Identity(OPERATOR, "console", rights, session.ends_at)
+
+    def session_for(self, principal: Principal, secret: str) -> str:
+        """Return the cookie of a browser that signed in with a token."""
+        if principal.identity.key.startswith("token:"):
+            return self.sessions.issue("token", principal.token_hash)
+        return self.sessions.issue("jwt", secret)
 
     def _check_home_workspace(self, workspace: str | None) -> None:
         """Refuse another workspace than the server's own to a client without a token."""
@@ -180,7 +238,7 @@ class Authenticator:
             actor=principal.identity.actor,
             scopes=principal.identity.rights[principal.workspace],
             workspace=None if principal.workspace == self._home else principal.workspace,
-            authority="token",
+            authority="operator" if principal.identity.key == OPERATOR else "token",
             of_host=HOST_SCOPE in principal.identity.rights.get(self._home, ()),
             tool_sets=principal.identity.tool_sets,
             budget=principal.identity.budget,

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -20,11 +21,18 @@ from stratagem.access.oauth.metadata import METADATA_PATH
 from stratagem.errors import PermissionDenied, RateLimited, StratagemError
 from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.admission.stream_expiry import serve_while_authenticated
+from stratagem.surfaces.serving.console_paths import LIVE_PATH, is_console_path, is_open_path
 from stratagem.surfaces.serving.request_scope import LOG_FIELDS, PRINCIPAL
 from stratagem.surfaces.serving.responses import error_response
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["PUBLIC_PATHS", "WORKSPACE_HEADER", "AuthenticationMiddleware"]
+__all__ = [
+    "PUBLIC_PATHS",
+    "WORKSPACE_HEADER",
+    "AuthenticationMiddleware",
+    "cookie_name",
+    "session_cookie",
+]
 
 # Whether the server is up is no secret; everything else is.
 PUBLIC_PATHS: Final = frozenset({"/health", "/ready"})
@@ -40,6 +48,21 @@ _METRICS_PATH: Final = "/metrics"
 def _is_of_mcp(path: str) -> bool:
     """Whether a path is that of the protocol's server, or of one of its virtual servers."""
     return path == _MCP_PATH or path.startswith(f"{_MCP_PATH}/")
+
+
+def _is_public(path: str) -> bool:
+    return path in PUBLIC_PATHS or is_open_path(path)
+
+
+def session_cookie(scope: Scope) -> str | None:
+    """Return the cookie that a browser presents as its session with this server."""
+    server = scope.get("server")
+    return cookie_parser(Headers(scope=scope).get("cookie", "")).get(cookie_name(server))
+
+
+def cookie_name(server: tuple[str, int | None] | None) -> str:
+    """Return the name of the session's cookie: cookies do not tell the ports of a host apart."""
+    return f"stratagem_{server[1] if server else 0}"
 
 
 # For a request and the status of its refusal.
@@ -67,7 +90,7 @@ class AuthenticationMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] not in {"http", "websocket"} or scope["path"] in PUBLIC_PATHS:
+        if scope["type"] not in {"http", "websocket"} or _is_public(scope["path"]):
             await self._app(scope, receive, send)
             return
         if self._settings.oauth is not None and scope["path"].startswith(METADATA_PATH):
@@ -88,7 +111,7 @@ class AuthenticationMiddleware:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_of_mcp(scope["path"]):
+        if not (_is_of_mcp(scope["path"]) or scope["path"] == LIVE_PATH):
             await self._app(scope, receive, send)
             return
         await serve_while_authenticated(
@@ -106,13 +129,7 @@ class AuthenticationMiddleware:
         authorization = headers.getlist("authorization")
         if not authorization and scope["path"].startswith(_SOCKETS_PATH):
             return {**scope, PRINCIPAL: None}
-        client = scope.get("client")
-        principal = await self._authenticator.authenticate(
-            authorization,
-            workspace=headers.get(WORKSPACE_HEADER) or _workspace_in_query(scope),
-            address=client[0] if client else "",
-            route=f"{scope.get('method', 'socket')} {scope['path']}"[:100],
-        )
+        principal = await self._principal(scope, headers, authorization)
         if principal is None:
             return {**_without_workspace(scope), PRINCIPAL: None}
         fields = {"by": principal.identity.actor, "workspace": principal.workspace}
@@ -120,12 +137,28 @@ class AuthenticationMiddleware:
         self._enter_quotas(scope, principal, held)
         return {**_without_workspace(scope), PRINCIPAL: principal}
 
+    async def _principal(
+        self, scope: Scope, headers: Headers, authorization: list[str]
+    ) -> Principal | None:
+        client = scope.get("client")
+        workspace = headers.get(WORKSPACE_HEADER) or _workspace_in_query(scope)
+        address = client[0] if client else ""
+        route = f"{scope.get('method', 'socket')} {scope['path']}"[:100]
+        if not authorization and scope["type"] == "http" and is_console_path(scope["path"]):
+            return await self._authenticator.authenticate_browser(
+                session_cookie(scope), workspace=workspace, address=address, route=route
+            )
+        return await self._authenticator.authenticate(
+            authorization, workspace=workspace, address=address, route=route
+        )
+
     def _enter_quotas(self, scope: Scope, principal: Principal, held: ExitStack) -> None:
         quotas, identity = self._authenticator.quotas, principal.identity
         if scope["path"] == _METRICS_PATH:
             self._check_metrics(principal)
         if scope["path"].startswith(_SOCKETS_PATH) or (
-            _is_of_mcp(scope["path"]) and scope.get("method") == "GET"
+            (_is_of_mcp(scope["path"]) and scope.get("method") == "GET")
+            or scope["path"] == LIVE_PATH
         ):
             held.enter_context(quotas.stream_slot(identity))
             return

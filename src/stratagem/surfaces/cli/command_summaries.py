@@ -58,6 +58,14 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
         "For agents",
         "Serve any number of agents on http://HOST:PORT/mcp, and REST under /api.",
     ),
+    "console": (
+        "For agents",
+        "Look into a database with a browser: search, history, branches, tools. Ctrl-C ends it.",
+    ),
+    "demo": (
+        "For agents",
+        "Make an example database: a month in the work of a team of agents, to look at.",
+    ),
     "token": ("For agents", "Tokens: who may use a server, and for what."),
     "init": ("For agents", "Set up the clients of your agents: MCP server, hooks and guidance."),
     "hook": (

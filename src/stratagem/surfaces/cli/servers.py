@@ -11,6 +11,7 @@ import typer
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS, DEVELOPER_TOOLSET
+from stratagem.surfaces.cli.configuration import describe_settings
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.settings import option
 from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
@@ -128,6 +129,26 @@ def _serve(
     )
 
 
+@app.command("console", rich_help_panel=PANEL)
+@command
+def _console(
+    session: Session,
+    *,
+    port: Port = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")
+    ] = True,
+) -> None:
+    """Look into a database with a browser: search, history, branches, tools. Ctrl-C ends it."""
+    import webbrowser
+
+    from stratagem.surfaces.server.http import run
+    from stratagem.surfaces.server.startup_message import console_message
+
+    settings = replace(_settings(session, None, developer=False), port=port or 0, port_given=True)
+    run(settings, console_message, webbrowser.open if browser else None)
+
+
 def _oauth(
     issuer: str | None, audiences: list[str] | None, keys: str | None
 ) -> OAuthSettings | None:
@@ -154,6 +175,7 @@ def _settings(session: Session, toolsets: str | None, *, developer: bool | None)
         redaction=session.options.redaction or "basic",
         relevance_min=session.relevance_min,
         of_files=session.options.file_settings.variables,
+        described=describe_settings(session),
     )
 
 

@@ -21,7 +21,7 @@ from stratagem.surfaces.rest.arguments import arguments_of
 from stratagem.surfaces.rest.client_headers import answer_budget, note_place, with_client_settings
 from stratagem.surfaces.rest.departures import run_for_client
 from stratagem.surfaces.rest.openapi import document
-from stratagem.surfaces.rest.pages import docs, landing
+from stratagem.surfaces.rest.pages import docs
 from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, all_routes
 from stratagem.surfaces.rest.sign_in import sign_in_routes
@@ -50,7 +50,6 @@ def application(database: Database, authenticator: Authenticator) -> ASGIApp:
         Path("/metrics", _metrics(database), methods=["GET"]),
         Path("/api/openapi.json", _openapi, methods=["GET"]),
         Path("/api/docs", docs, methods=["GET"]),
-        Path("/", landing, methods=["GET"]),
         *sign_in_routes(database),
         *(
             Path(

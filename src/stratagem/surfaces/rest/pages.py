@@ -1,8 +1,8 @@
-"""The two pages for people with a browser: what runs here, and every route.
+"""The page for people with a browser who want to see every route.
 
-They hold nothing of a database and load nothing from elsewhere, so a browser, which cannot send
-a token with an address that is typed in, gets to see them with the 401 as well: the second one
-then asks for a token and reads the list of routes with it.
+It holds nothing of a database and loads nothing from elsewhere, so a browser, which cannot send
+a token with an address that is typed in, gets to see it with the 401 as well: it then asks for a
+token and reads the list of routes with that.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
 from stratagem.version import VERSION
 
-__all__ = ["docs", "landing", "page_instead"]
+__all__ = ["docs", "page_instead"]
 
-_LANDING: Final = "landing.html"
 _DOCS: Final = "docs.html"
-_PAGES: Final = {"/": _LANDING, "/api/docs": _DOCS}
+_PAGES: Final = {"/api/docs": _DOCS}
 _CLOSED: Final = (
     "default-src 'none'",
     "connect-src 'self'",
@@ -33,22 +32,6 @@ _CLOSED: Final = (
     "form-action 'none'",
     "frame-ancestors 'none'",
 )
-_ABOUT: Final = {
-    "name": "stratagem",
-    "version": VERSION,
-    "mcp": "/mcp",
-    "rest": "/api/docs",
-    "openapi": "/api/openapi.json",
-    "sockets": "/socket.io",
-    "health": "/health",
-    "ready": "/ready",
-    "metrics": "/metrics",
-}
-
-
-async def landing(request: Request) -> Response:
-    """Say what runs here: as a page to browsers, in JSON to programs."""
-    return _page(_LANDING) if _is_browser(request.headers) else JSONResponse(_ABOUT)
 
 
 async def docs(_request: Request) -> Response:

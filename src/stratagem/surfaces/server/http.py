@@ -10,12 +10,15 @@ import multiprocessing
 import socket
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import uvicorn
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -36,7 +39,7 @@ from stratagem.surfaces.cluster.local import (
 from stratagem.surfaces.cluster.redis import RedisChannel, check_redis
 from stratagem.surfaces.cluster.relay import SocketRelay
 from stratagem.surfaces.mcp import http as protocol
-from stratagem.surfaces.rest.pages import page_instead
+from stratagem.surfaces.rest.pages import page_instead as docs_instead
 from stratagem.surfaces.server.connections import (
     Connections,
     TrustedProxies,
@@ -50,9 +53,14 @@ from stratagem.surfaces.server.repeated_warnings import RepeatedWarnings
 from stratagem.surfaces.server.request_log import RequestLog, log_to_stderr
 from stratagem.surfaces.server.retention import ExecutionRetention
 from stratagem.surfaces.server.router import SurfaceRouter
-from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
+from stratagem.surfaces.server.startup_message import (
+    DatabaseState,
+    console_address,
+    startup_message,
+)
 from stratagem.surfaces.server.trusted_hosts import TrustedHosts, allowed_hosts, origins_of
 from stratagem.surfaces.server.workers import end_with_parent, supervise
+from stratagem.surfaces.serving.console_paths import is_console_path
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.serving.trace_context import TraceContext
@@ -68,8 +76,15 @@ PORTS_TRIED: Final = 20
 OPENING_SECONDS: Final = 3.0
 
 
-def run(settings: ServerSettings) -> None:
-    """Listen, say where, and serve until a signal."""
+def run(
+    settings: ServerSettings,
+    message: Callable[[ServerSettings, int, DatabaseState], str] = startup_message,
+    listening: Callable[[str], object] | None = None,
+) -> None:
+    """Listen, say where, and serve until a signal.
+
+    `message` is what is printed; `listening` is then told the address that opens the console.
+    """
     settings.check_toolsets()
     settings.check_public_url()
     TrustedProxies(settings.trusted_proxies)
@@ -84,15 +99,33 @@ def run(settings: ServerSettings) -> None:
         database.close()
         raise
     port = listener.getsockname()[1]
-    print(startup_message(settings, port, _database_state(database)), flush=True)  # noqa: T201 -- awaited
+    state = _database_state(database)
+    settings = _with_console_code(settings, database, state)
+    print(message(settings, port, state), flush=True)  # noqa: T201 -- awaited
+    if listening is not None:
+        listening(console_address(settings, port))
     if settings.workers > 1:
         database.close()
         with tempfile.TemporaryDirectory(prefix="stratagem-") as folder:
             if settings.redis is None and not unix_sockets_fit(folder):
                 logger.warning("without --redis each process tells its own Socket.IO clients only")
+            marker = f"{folder}/console-code-used"
+            keys = replace(settings.console_keys, marker=marker)
+            settings = replace(settings, console_keys=keys)
             supervise(settings.workers, _run_worker, (settings, folder), listener)
     else:
         _serve(settings, listener, database)
+
+
+def _with_console_code(
+    settings: ServerSettings, database: Database, state: DatabaseState
+) -> ServerSettings:
+    """Return the settings with a code that opens the console, where only the operator sees it."""
+    if settings.reached_by_others or state.error is not None or not state.opened:
+        return settings
+    ends_at = database.runtime().foundation.store.now() + limits.CONSOLE_CODE_SECONDS * 1_000_000
+    keys = replace(settings.console_keys, code_ends_at=ends_at)
+    return replace(settings, console_keys=keys)
 
 
 def _run_worker(given: tuple[ServerSettings, str], listener: socket.socket, number: int) -> None:
@@ -200,7 +233,12 @@ def application(
         settings, database, authenticator, hosts=hosts, origins=origins_of(hosts)
     )
     sockets = sockets or Sockets(database, authenticator)
-    surfaces = SurfaceRouter(mcp, rest.application(database, authenticator), sockets.application())
+    surfaces = SurfaceRouter(
+        mcp,
+        rest.application(database, authenticator),
+        sockets.application(),
+        _LazyConsole(settings, database, authenticator),
+    )
     authenticated = TraceContext(
         AuthenticationMiddleware(surfaces, settings, authenticator, page_instead)
     )
@@ -215,6 +253,35 @@ def _url_host(host: str) -> str:
     if host in {"0.0.0.0", "::"}:  # noqa: S104 -- compared, not listened on
         host = "127.0.0.1"
     return f"[{host}]" if ":" in host else host
+
+
+class _LazyConsole:
+    """The console, imported when somebody first asks for a page of it."""
+
+    def __init__(
+        self, settings: ServerSettings, database: Database, authenticator: Authenticator
+    ) -> None:
+        self._given = (settings, database, authenticator)
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            self._app = await asyncio.to_thread(self._load)
+        await self._app(scope, receive, send)
+
+    def _load(self) -> ASGIApp:
+        from stratagem.surfaces.console.app import application as console
+
+        return console(*self._given)
+
+
+def page_instead(scope: Scope, status: int) -> Response | None:
+    """Return what a browser without a token is shown: a page to sign in, or the list of routes."""
+    if is_console_path(scope["path"]):
+        from stratagem.surfaces.console.sign_in import page_instead as sign_in_instead
+
+        return sign_in_instead(scope, status)
+    return docs_instead(scope, status)
 
 
 def _authenticator(settings: ServerSettings, database: Database) -> Authenticator:
@@ -307,7 +374,7 @@ def _database_state(database: Database) -> DatabaseState:
     """Open the database, so that the startup message can say what is wrong with it."""
     try:
         opened = database.open_within(OPENING_SECONDS)
-        return DatabaseState(tokens=opened and _has_any_token(database))
+        return DatabaseState(tokens=opened and _has_any_token(database), opened=opened)
     except StratagemError as error:
         return DatabaseState(error)
 

@@ -7,12 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.places import display_place, typed_command
 from stratagem.surfaces.mcp.http import PATH
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["DatabaseState", "startup_message"]
+__all__ = ["DatabaseState", "console_address", "console_message", "startup_message"]
 
 # Stands in for what only its holder knows.
 _TOKEN: Final = "TOKEN"  # noqa: S105 -- a placeholder
@@ -22,11 +23,12 @@ _TOKEN: Final = "TOKEN"  # noqa: S105 -- a placeholder
 class DatabaseState:
     """The state of the database at the start of a server.
 
-    `error`: why it could not be opened. `tokens`: whether there are any.
+    `error`: why it could not be opened. `tokens`: whether there are any. `opened`: it is open.
     """
 
     error: StratagemError | None = None
     tokens: bool = False
+    opened: bool = False
 
 
 def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -> str:
@@ -38,6 +40,8 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
     lines = [
         f"Stratagem is listening on {own}{PATH}{taken}",
         f"REST: {own}/api/docs",
+        f"Console: {console_address(settings, port)}",
+        *_console_lines(settings),
         f"Database: {display_place(settings.database)}",
         *_command_lines(),
         *_warnings(settings, state),
@@ -47,6 +51,32 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
         "Stop with Ctrl-C.",
     ]
     return "\n".join(lines)
+
+
+def console_message(settings: ServerSettings, port: int, state: DatabaseState) -> str:
+    """Return what is printed when a server was started for the console alone."""
+    lines = [
+        f"The console of {display_place(settings.database)}:",
+        f"  {console_address(settings, port)}",
+        *_console_lines(settings),
+        *_warnings(settings, state),
+        "Stop with Ctrl-C.",
+    ]
+    return "\n".join(lines)
+
+
+def console_address(settings: ServerSettings, port: int) -> str:
+    """Return the address of the console; one that opens it without a token, where there is one."""
+    keys = settings.console_keys
+    base = _client_address(settings, port)
+    return f"{base}/signin?code={keys.code}" if keys.code_ends_at else f"{base}/"
+
+
+def _console_lines(settings: ServerSettings) -> list[str]:
+    if not settings.console_keys.code_ends_at:
+        return []
+    minutes = limits.CONSOLE_CODE_SECONDS // 60
+    return [f"  (opens once, with all rights, within {minutes} minutes)"]
 
 
 def _command_lines() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -18,12 +19,27 @@ from stratagem.operation import DEFAULT_TOOLSETS
 if TYPE_CHECKING:
     from stratagem.access.oauth.settings import OAuthSettings
 
-__all__ = ["PORT_DEFAULT", "ServerSettings"]
+__all__ = ["PORT_DEFAULT", "ConsoleKeys", "ServerSettings"]
 
 PORT_DEFAULT: Final = 7437
 _PUBLIC_URL: Final = re.compile(
     r"https?://(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?(?:/[\w./~-]*)?"
 )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConsoleKeys:
+    """What the sessions of a console are signed with, and the code that opens one without a token.
+
+    `code` is printed where only the operator sees it, and ends at `code_ends_at` (microseconds; 0:
+    it was never printed). `marker` is a file that says that it was used, where several processes
+    serve; all processes of a server have the same keys.
+    """
+
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    code: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    code_ends_at: int = 0
+    marker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +57,8 @@ class ServerSettings:
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
     where a proxy stands before it. `max_connections` is for each process; `trusted_proxies` are
     addresses and networks whose word about a client's address is taken, and which many share.
-    `of_files` are variables that hold where the environment has none.
+    `of_files` are variables that hold where the environment has none. `console_keys` sign the
+    sessions of browsers; `described` are all settings in words, each with where it comes from.
     """
 
     database: str
@@ -71,6 +88,8 @@ class ServerSettings:
     max_connections: int = limits.CONNECTIONS_MAX
     trusted_proxies: tuple[str, ...] = ()
     of_files: Mapping[str, str] = field(default_factory=dict)
+    console_keys: ConsoleKeys = field(default_factory=ConsoleKeys, compare=False)
+    described: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
 
     @property
     def several_processes(self) -> bool:

@@ -222,6 +222,10 @@ WHERE v.workspace = $1 AND v.subject = $2 ORDER BY v.seq
 SELECT vector FROM knows
 WHERE workspace = $1 AND branch = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1
 
+-- name: merges
+-- The latest merges: into which branch, and by which event.
+SELECT branch, seq FROM knows WHERE workspace = $1 ORDER BY seq DESC LIMIT $2
+
 -- name: payloads
 -- The payloads of some events (an array of sequences).
 SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash

@@ -203,6 +203,10 @@ FROM versions v CROSS JOIN events e ON e.seq = v.seq WHERE v.subject = ?1 ORDER 
 -- What a branch knew of others after its latest merge up to a sequence.
 SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1
 
+-- name: merges
+-- The latest merges: into which branch, and by which event.
+SELECT branch, seq FROM knows ORDER BY seq DESC LIMIT ?1
+
 -- name: payloads
 -- The payloads of some events (a JSON array of sequences).
 SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratagem
+from stratagem.demo import make_demo
+from stratagem.errors import ValidationFailed
+from tests.manifest import proves
+
+END = 1_790_000_000_000_000
+
+
+def told(path: Path) -> dict[str, Any]:
+    """Return what a database says of itself."""
+    with stratagem.open(str(path)) as db:
+        return {
+            "entries": db.call(
+                "strata_list", {"namespace": "harbor", "order": "key", "limit": 500}
+            )["results"],
+            "problems": [
+                each["title"] for each in db.call("list_incidents", {"limit": 100})["results"]
+            ],
+            "graph": db.call("strata_branch_graph", {})["merges"],
+            "waiting": [each["tool"] for each in db.call("approvals_list", {})["approvals"]],
+        }
+
+
+@proves("demo:month")
+def test_it_is_the_same_month_each_time(tmp_path: Path) -> None:
+    days: list[tuple[int, int]] = []
+
+    make_demo(str(tmp_path / "one.db"), END, lambda done, of: days.append((done, of)))
+    make_demo(str(tmp_path / "two.db"), END)
+
+    one, two = told(tmp_path / "one.db"), told(tmp_path / "two.db")
+    times = (
+        [entry.pop("timestamp") for entry in one["entries"]],
+        [entry.pop("timestamp") for entry in two["entries"]],
+    )
+    assert [each[:13] for each in times[0]] == [each[:13] for each in times[1]]
+    assert [entry["value"] for entry in one["entries"]] == [
+        entry["value"] for entry in two["entries"]
+    ]
+    assert (one["problems"], one["waiting"]) == (two["problems"], two["waiting"])
+    assert one["waiting"] == ["free_berths"]
+    assert len(one["graph"]) == 1
+    assert days[-1] == (30, 30)
+
+
+@proves("demo:month")
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    path.write_text("mine", "utf-8")
+
+    with pytest.raises(ValidationFailed, match="there already"):
+        make_demo(str(path), END)
+
+    assert path.read_text("utf-8") == "mine"
