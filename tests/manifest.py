@@ -12,6 +12,13 @@ from typing import TypeVar
 T = TypeVar("T", bound=Callable[..., object])
 
 MANIFEST: dict[str, str] = {
+    "init:again": "Setting a client up a second time changes nothing.",
+    "init:undo": "Removing a set-up gives back every byte that was there before.",
+    "init:in-place": "Comments and layout of settings stay; what is not understood is left alone.",
+    "init:check": "A check starts what is configured as the client would, and says what is wrong.",
+    "init:hooks-of-opencode": "The plugin of opencode brings memories along and logs the session.",
+    "import:again": "Importing the same again changes nothing; what changed is updated.",
+    "import:origin": "What a record was in another tool is kept, and goes out with an export.",
     "debug:no-match": "An unknown problem is answered as unknown, with what to do.",
     "debug:another-name": "Another name in the same words is another problem, and the answer says so.",
     "debug:headline": "One line, a wrapped error and its whole traceback are one incident.",

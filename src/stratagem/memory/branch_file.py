@@ -10,15 +10,19 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.errors import StorageFull, StorageUnavailable
+from stratagem.memory.kinds import TRUST, UNTRUSTED
+from stratagem.memory.kinds import Source as RecordSource
 from stratagem.memory.sources import (
+    ORIGIN_FIELDS,
     Format,
     InvalidRecord,
     JsonLine,
@@ -60,16 +64,27 @@ class BranchFile:
     def _draft(self, record: Mapping[str, Any]) -> Draft:
         namespace = self._namespace or record.get("namespace")
         if record["type"] == "event":
-            return event_draft(record, namespace)
+            return _with_origin(event_draft(record, namespace), record)
         options = {name: record.get(name) for name in ("tags", "session", "index", "expires")}
         origin = record.get("imported")
-        return entry_draft(
+        draft = entry_draft(
             field_of(record, "key"),
             field_of(record, "value"),
             namespace,
             origin=origin if isinstance(origin, Mapping) else None,
             **options,
         )
+        return _with_origin(draft, record)
+
+
+def _with_origin(draft: Draft, record: Mapping[str, Any]) -> Draft:
+    """Return a draft that says where its record came from and how far it is trusted."""
+    given = {name: record[name] for name in ORIGIN_FIELDS if name in record}
+    allowed = {"source": get_args(RecordSource), TRUST: (UNTRUSTED,)}
+    for name, value in given.items():
+        if value not in allowed[name]:
+            raise InvalidRecord(f"its {name} is {value!r}")
+    return replace(draft, content={**draft.content, **given}) if given else draft
 
 
 def write_branch_file(

@@ -323,6 +323,7 @@ class Entries(BoundSystem):
         entry = Entry(key, value, version.sequence, at, where, tags, expires, actor)
         if "source" in content or TRUST in content:
             entry.source, entry.trust = content.get("source"), content.get(TRUST)
+            entry.imported = content.get("imported")
         return entry
 
     def _recall_event(

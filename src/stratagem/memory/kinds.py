@@ -142,7 +142,7 @@ KINDS: Final = (
         set_fields=frozenset({"tags"}),
         # In which session it was written, where it came from, and whether it is indexed, is
         # nothing to ask about.
-        yielding=frozenset({"session", "index", "source"}),
+        yielding=frozenset({"session", "index", "source", "imported"}),
         # A merge never raises trust.
         lasting=frozenset({TRUST}),
         expiry="expires_at",

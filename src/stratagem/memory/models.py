@@ -83,6 +83,7 @@ class Entry(DisplayableResult):
 
     `source` says where it came from, where it was not written by a caller; `trust` is "untrusted"
     until a person has looked at it. `owner` says whose memory has it, where two are read together.
+    `imported` says what it was in the tool that it was imported from.
     """
 
     key: str
@@ -96,6 +97,7 @@ class Entry(DisplayableResult):
     source: str | None = None
     trust: str | None = None
     owner: Owner | None = None
+    imported: dict[str, Any] | None = None
 
 
 @dataclass(slots=True, repr=False)

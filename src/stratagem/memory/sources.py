@@ -20,10 +20,11 @@ from stratagem.engine import values
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused, StratagemError
 from stratagem.memory.entries import check_names, check_tags
-from stratagem.memory.kinds import ENTRY_STORED, EVENT_LOGGED, entries, logged_events
+from stratagem.memory.kinds import ENTRY_STORED, EVENT_LOGGED, TRUST, entries, logged_events
 
 __all__ = [
     "FORMATS",
+    "ORIGIN_FIELDS",
     "Format",
     "InvalidRecord",
     "JsonLine",
@@ -53,6 +54,9 @@ Format = Literal[
     "claude-export",
 ]
 FORMATS: tuple[Format, ...] = get_args(Format)
+
+# The fields that say where a record came from, and how far it is trusted.
+ORIGIN_FIELDS: tuple[str, ...] = ("source", TRUST)
 
 # Called with how much of the source was read, and how much there is.
 Position = Callable[[int, int], None]

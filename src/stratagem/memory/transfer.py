@@ -25,8 +25,8 @@ from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.memory.branch_file import BranchFile, write_branch_file
 from stratagem.memory.entries import is_expired
 from stratagem.memory.importers.formats import SOURCES, recognize_format
-from stratagem.memory.kinds import ENTRY, EVENT, logged_events
-from stratagem.memory.sources import FORMATS, Format, Source
+from stratagem.memory.kinds import ENTRY, EVENT, PINNED, logged_events
+from stratagem.memory.sources import FORMATS, ORIGIN_FIELDS, Format, Source
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
@@ -36,9 +36,9 @@ from stratagem.storage.views import find_branch
 __all__ = ["BranchExport", "BranchImport", "export_branch", "import_from"]
 
 _PAGE = 1_000
-# Fields of an entry that an export has as they are.
-_ENTRY_FIELDS = ("tags", "session", "index", "imported")
-PINNED = "pinned"
+# Fields that an export has as they are.
+_EVENT_FIELDS = ("data", "tags", "session", *ORIGIN_FIELDS)
+_ENTRY_FIELDS = ("tags", "session", "index", "imported", *ORIGIN_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def _entry_line(
 
 def _event_line(namespace: str, content: Mapping[str, Any]) -> dict[str, Any]:
     line = {"type": "event", "event": content["event"], "namespace": namespace}
-    line |= {name: content[name] for name in ("data", "tags", "session") if name in content}
+    line |= {name: content[name] for name in _EVENT_FIELDS if name in content}
     return {**line, **content["imported"]}
 
 

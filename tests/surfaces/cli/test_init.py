@@ -13,7 +13,7 @@ import yaml
 
 from stratagem.clients.catalogue import CLIENTS
 from stratagem.clients.json_edit import JsonText
-from stratagem.surfaces.cli.app import COMMANDS
+from tests.manifest import proves
 from tests.surfaces.cli.console import Cli
 
 PROGRAM = str(Path(sys.executable).parent / "stratagem")
@@ -24,7 +24,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setitem(COMMANDS, "hook", "clients")
     # No client of this machine is found, but for those that a test makes.
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
@@ -115,6 +114,7 @@ def test_clients_that_have_forms_of_their_own_get_them(cli: Cli, tmp_path: Path)
     assert junie["args"][1:] == ["--db", database]
 
 
+@proves("init:again")
 @pytest.mark.parametrize(("name", "scope"), EVERY)
 def test_a_second_time_changes_nothing_and_remove_leaves_no_trace(
     cli: Cli, tmp_path: Path, home: Path, name: str, scope: str
@@ -133,6 +133,7 @@ def test_a_second_time_changes_nothing_and_remove_leaves_no_trace(
     assert "nothing to change" in init(cli, name, f"--{scope}", "--remove")
 
 
+@proves("init:undo")
 def test_remove_brings_back_every_byte_of_what_was_there(cli: Cli, tmp_path: Path) -> None:
     given = {
         ".mcp.json": '{"mcpServers":{}, "x":1}',
@@ -302,6 +303,7 @@ def test_another_command_can_start_the_server(cli: Cli) -> None:
     assert (server["command"], server["args"]) == ("uvx", ["stratagem", "mcp"])
 
 
+@proves("init:in-place")
 def test_the_rest_of_a_file_stays_to_the_byte(cli: Cli) -> None:
     file = Path(".mcp.json")
     before = '{\n    "mcpServers": {"a": {"command": "x",   "args": []}},\n    "z": [1,2,\n3]\n}\n'
@@ -498,6 +500,7 @@ def check(cli: Cli, *args: str) -> tuple[int, list[dict[str, Any]]]:
     return result.exit_code, json.loads(result.stdout)["checks"]
 
 
+@proves("init:check")
 def test_a_check_starts_the_servers_as_the_clients_would(cli: Cli) -> None:
     init(cli, "zed", "opencode", "cursor", "--project", "--no-hooks")
 
@@ -506,6 +509,33 @@ def test_a_check_starts_the_servers_as_the_clients_would(cli: Cli) -> None:
     assert code == 0, found
     assert {each["client"] for each in found} == {"zed", "opencode", "cursor"}
     assert all("answers, with 12 tools" in each["message"] for each in found)
+
+
+def test_a_check_runs_the_hooks_and_makes_nothing_of_them(cli: Cli, tmp_path: Path) -> None:
+    init(cli, "codex", "gemini", "--project", "--no-guidance")
+    before = files(tmp_path / "work")
+
+    code, found = check(cli)
+
+    hooks = [each for each in found if each["what"] == "hooks"]
+    assert code == 0, found
+    assert [(each["client"], each["message"]) for each in hooks] == [
+        ("codex", "it runs"),
+        ("gemini", "it runs"),
+    ]
+    assert files(tmp_path / "work") == before
+
+
+def test_a_check_says_of_a_hook_how_it_ended(cli: Cli) -> None:
+    init(cli, "codex", "--project", "--no-guidance")
+    file = Path(".codex/hooks.json")
+    file.write_text(file.read_text().replace(" hook codex", " hook codexx"))
+
+    code, found = check(cli)
+
+    (hook,) = [each for each in found if each["what"] == "hooks"]
+    assert code == 1
+    assert "it ends with status 2" in hook["message"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 import stratagem
 from stratagem.memory.importers.formats import SOURCES
 from stratagem.memory.sources import FORMATS
+from tests.manifest import proves
 from tests.surfaces.cli.console import Cli
 
 Maker = Callable[[Path], Path]
@@ -197,6 +198,7 @@ MAKERS: dict[str, Maker] = {
 }
 
 
+@proves("import:again")
 @pytest.mark.parametrize("form", MAKERS)
 def test_a_format_is_recognized_counted_and_known_again(
     cli: Cli, tmp_path: Path, form: str
@@ -232,6 +234,12 @@ def test_a_note_of_claude_keeps_its_type_and_its_words(cli: Cli, tmp_path: Path)
     note = entry(cli, "claude/feedback_testing")
     assert note["value"].startswith("No mocks of the database\n\nTests use a real PostgreSQL")
     assert note["tags"] == ["claude-memory", "feedback"]
+    assert note["source"] == "import"
+    assert note["imported"] == {
+        "format": "claude-memory",
+        "id": "feedback_testing.md",
+        "timestamp": "2026-08-01T10:00:00+00:00",
+    }
     assert [each["reason"] for each in done["skipped"]] == ["it is an index of the other files"]
 
 
@@ -335,6 +343,7 @@ def test_a_changed_note_is_updated_and_keeps_its_pin(cli: Cli, tmp_path: Path) -
     assert "pinned" in changed["tags"]
 
 
+@proves("import:origin")
 def test_what_a_record_was_elsewhere_goes_out_and_comes_in_again(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(mem0(tmp_path)))
     other = Cli(tmp_path / "other.db")

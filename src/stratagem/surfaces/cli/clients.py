@@ -121,16 +121,10 @@ def _init(
         scope,
         _server_command(session, start, toolsets),
         named=bool(clients),
-        hooks=hooks and _has_hooks(),
+        hooks=hooks,
         guidance=guidance,
     )
     _carry_out(session, plan, record, folders, scope, yes=yes, chosen=chosen)
-
-
-def _has_hooks() -> bool:
-    from stratagem.surfaces.cli.app import COMMANDS
-
-    return "hook" in COMMANDS
 
 
 def _names() -> list[str]:
