@@ -19,6 +19,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
+from stratagem.memory.importers.foreign_source import ForeignSource
 from stratagem.memory.importers.front_matter import time_of
 from stratagem.memory.sources import (
     Format,
@@ -28,7 +29,6 @@ from stratagem.memory.sources import (
     read_whole,
     refuse_with_location,
 )
-from stratagem.note_files import Skipped
 
 __all__ = ["ChatGptExport", "ClaudeExport", "read_conversations"]
 
@@ -41,15 +41,10 @@ _EPOCH: Final = "1970-01-01T00:00:00+00:00"
 Message = tuple[str, str, str, str | None]
 
 
-class _ConversationExport:
+class _ConversationExport(ForeignSource):
     """An export as it was downloaded (.zip), as a folder, or its `conversations.json` alone."""
 
     format: Format = "chatgpt"
-
-    def __init__(self, path: Path, namespace: str) -> None:
-        self._path = path
-        self._namespace = namespace
-        self.skipped: list[Skipped] = []
 
     def drafts(self, position: Position) -> Iterator[Draft]:
         """See `stratagem.memory.sources.Source`."""
@@ -73,7 +68,7 @@ class _ConversationExport:
         at = time_of(conversation.get("create_time") or conversation.get("created_at")) or _EPOCH
         messages = [each for each in self._messages(conversation) if each[2].strip()]
         if not identity or not messages:
-            self.skipped.append(Skipped(title or identity or "a conversation", "it has no words"))
+            self._skip(title or identity or "a conversation", "it has no words")
             return
         session = identity[: limits.SESSION_CHARS_MAX]
         yield entry_draft(
@@ -86,7 +81,7 @@ class _ConversationExport:
         for message, role, text, sent in messages:
             at = sent or at
             if len(text.encode()) > limits.VALUE_BYTES_MAX // 2:
-                self.skipped.append(Skipped(f"{title}: {message}", "it is too long"))
+                self._skip(f"{title}: {message}", "it is too long")
                 continue
             record = {
                 "event": "message",

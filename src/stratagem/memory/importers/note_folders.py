@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from stratagem.engine.events import Draft
+from stratagem.memory.importers.foreign_source import ForeignSource
 from stratagem.memory.importers.front_matter import NotePage, read_page, time_of
 from stratagem.memory.sources import (
     Format,
@@ -25,7 +26,7 @@ from stratagem.memory.sources import (
     entry_draft,
     refuse_with_location,
 )
-from stratagem.note_files import NoteFiles, Skipped
+from stratagem.note_files import NoteFiles
 
 __all__ = [
     "BasicMemoryFolder",
@@ -55,15 +56,10 @@ class _Note(NamedTuple):
     origin: dict[str, Any]
 
 
-class _NoteFolder:
+class _NoteFolder(ForeignSource):
     """Markdown files below a folder, each read into notes by the tool's own rules."""
 
     format: Format = "markdown"
-
-    def __init__(self, path: Path, namespace: str) -> None:
-        self._path = path
-        self._namespace = namespace
-        self.skipped: list[Skipped] = []
 
     def drafts(self, position: Position) -> Iterator[Draft]:
         """See `stratagem.memory.sources.Source`."""
@@ -87,10 +83,6 @@ class _NoteFolder:
     def _notes(self, path: Path, page: NotePage, files: NoteFiles) -> list[_Note]:
         raise NotImplementedError
 
-    def _skip(self, file: Path, reason: str) -> list[_Note]:
-        self.skipped.append(Skipped(str(file), reason))
-        return []
-
 
 class ClaudeMemoryFolder(_NoteFolder):
     """What Claude Code keeps for itself: one file for each memory, and an index of them."""
@@ -99,7 +91,8 @@ class ClaudeMemoryFolder(_NoteFolder):
 
     def _notes(self, path: Path, page: NotePage, files: NoteFiles) -> list[_Note]:
         if path.name == _INDEX and _is_index(page.text):
-            return self._skip(files.full(path), "it is an index of the other files")
+            self._skip(files.full(path), "it is an index of the other files")
+            return []
         kind = _claude_type(page)
         description = page.text_of("description")
         text = page.text
@@ -117,9 +110,11 @@ class CodexMemoryFolder(_NoteFolder):
 
     def _notes(self, path: Path, page: NotePage, files: NoteFiles) -> list[_Note]:
         if path.name == "raw_memories.md":
-            return self._skip(files.full(path), "the handbook is made of it")
+            self._skip(files.full(path), "the handbook is made of it")
+            return []
         if path.parts[0] == "skills":
-            return self._skip(files.full(path), "it is a skill")
+            self._skip(files.full(path), "it is a skill")
+            return []
         key = "/".join(["codex", *path.with_suffix("").parts])
         if path.name != _INDEX:
             return [_Note(key, page.text, [], _origin(path, page, "updated_at"))]
@@ -156,7 +151,8 @@ class GeminiMemoryFile(_NoteFolder):
             return [_Note(key, page.text, [], _origin(path, page, "modified"))]
         _, found, rest = page.text.partition(_GEMINI_HEADING)
         if not found:
-            return self._skip(files.full(path), f"it has no section {_GEMINI_HEADING[3:]!r}")
+            self._skip(files.full(path), f"it has no section {_GEMINI_HEADING[3:]!r}")
+            return []
         section = re.split(r"^#{1,2} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
         facts = [line[2:].strip() for line in section.splitlines() if line[:2] in {"- ", "* "}]
         return [

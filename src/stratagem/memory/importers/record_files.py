@@ -16,6 +16,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
+from stratagem.memory.importers.foreign_source import ForeignSource
 from stratagem.memory.importers.foreign_sqlite import chroma_records, memory_service_records
 from stratagem.memory.importers.front_matter import time_of
 from stratagem.memory.sources import (
@@ -27,7 +28,6 @@ from stratagem.memory.sources import (
     read_whole,
     refuse_with_location,
 )
-from stratagem.note_files import Skipped
 
 __all__ = ["ChromaFolder", "Mem0File", "MemoryServiceFile"]
 
@@ -35,22 +35,17 @@ __all__ = ["ChromaFolder", "Mem0File", "MemoryServiceFile"]
 _OWNERS: Final = ("user_id", "agent_id", "app_id", "run_id", "metadata", "hash")
 
 
-class _Records:
+class _Records(ForeignSource):
     """Records of a file, one entry for each; those without words are told as skipped."""
 
     format: Format = "mem0"
-
-    def __init__(self, path: Path, namespace: str) -> None:
-        self._path = path
-        self._namespace = namespace
-        self.skipped: list[Skipped] = []
 
     def drafts(self, position: Position) -> Iterator[Draft]:
         """See `stratagem.memory.sources.Source`."""
         self.skipped = []
         for done, (key, text, tags, origin) in enumerate(self._records(), 1):
             if not text.strip():
-                self.skipped.append(Skipped(key, "it has no words"))
+                self._skip(key, "it has no words")
                 continue
             with refuse_with_location(self._path, None):
                 draft = entry_draft(
