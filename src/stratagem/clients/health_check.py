@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stratagem.clients.catalogue import CLIENTS, AgentClient, Folders, Scope
+from stratagem.clients.hook_lists import hook_command, plugin_program
 from stratagem.clients.settings_edit import hook_commands, read_server
 from stratagem.clients.settings_files import read_settings
 from stratagem.clients.setup_plan import server_file
@@ -228,6 +229,8 @@ def _end(child: subprocess.Popen[bytes]) -> str:
 
 
 def _check_hooks(client: AgentClient, scope: Scope, folders: Folders) -> Iterator[Checked]:
+    if (plugin := client.plugins.get(scope)) is not None:
+        yield from _check_plugin(client, scope, folders.path(plugin))
     place = client.hooks.get(scope)
     if place is None:
         return
@@ -242,6 +245,16 @@ def _check_hooks(client: AgentClient, scope: Scope, folders: Folders) -> Iterato
     for command in commands:
         ok, message = _try_hook(command)
         yield Checked(*about, command, ok, message)
+
+
+def _check_plugin(client: AgentClient, scope: Scope, file: Path) -> Iterator[Checked]:
+    source = read_settings(file)
+    if source is None:
+        return
+    program = plugin_program(source)
+    command = hook_command(program, client.name)
+    ok, message = _try_hook(command) if program else (False, "it names no program")
+    yield Checked(client.name, scope, "hooks", str(file), command, ok, message)
 
 
 def _try_hook(command: str) -> tuple[bool, str]:

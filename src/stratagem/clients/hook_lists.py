@@ -6,6 +6,9 @@ This is the one list: `stratagem init` writes it into the settings of clients, a
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -20,6 +23,7 @@ __all__ = [
     "hook_command",
     "hook_group",
     "is_own_handler",
+    "plugin_program",
     "plugin_source",
 ]
 
@@ -42,6 +46,7 @@ class Hook:
 
 
 _START: Final = 10
+_PLUGIN_PROGRAM: Final = re.compile(r"^const PROGRAM = (\[[^\]\n]*\])$", re.MULTILINE)
 
 HOOKS: Final[Mapping[str, tuple[Hook, ...]]] = {
     "claude-code": (
@@ -106,7 +111,20 @@ def hook_group(form: HookForm, hook: Hook, command: str) -> dict[str, Any]:
 
 def hook_command(program: list[str], client: str) -> str:
     """Return the line that a shell runs for an event."""
-    return " ".join(quote(word) for word in [*program, "hook", client])
+    return " ".join(_quoted_word(word) for word in [*program, "hook", client])
+
+
+def _quoted_word(word: str) -> str:
+    """Return a word as the shells of this system take it; those of Windows know double quotes."""
+    if os.name != "nt":
+        return quote(word)
+    return f'"{word}"' if set(word) & set(" \\&()") else word
+
+
+def plugin_program(source: str) -> list[str]:
+    """Return the program that a plugin of opencode calls; empty where it names none."""
+    found = _PLUGIN_PROGRAM.search(source)
+    return [str(word) for word in json.loads(found[1])] if found else []
 
 
 def is_own_handler(handler: object) -> bool:
@@ -123,7 +141,5 @@ def is_own_handler(handler: object) -> bool:
 
 def plugin_source(program: list[str]) -> str:
     """Return the plugin of opencode, which calls a program."""
-    import json
-
     template = (resources.files(__package__) / "opencode_plugin.js").read_text("utf-8")
     return template.replace('["stratagem"]', json.dumps(program, ensure_ascii=False))

@@ -11,13 +11,23 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from stratagem.errors import StorageUnavailable, ValidationFailed
 
-__all__ = ["FileRecord", "SettingsRecord", "digest", "read_settings", "remove_file", "replace_file"]
+__all__ = [
+    "FileRecord",
+    "SettingsRecord",
+    "digest",
+    "read_settings",
+    "remove_empty_folders",
+    "remove_file",
+    "replace_file",
+]
 
 _VERSION: Final = 1
 
@@ -116,19 +126,23 @@ def replace_file(file: Path, text: str, *, backup: bool = False) -> tuple[Path |
     return copy, folders
 
 
-def remove_file(file: Path, folders: list[str]) -> None:
-    """Remove a file, and those of some folders that are empty then.
+def remove_file(file: Path) -> None:
+    """Remove a file.
 
     Raises:
         StorageUnavailable: It cannot be removed.
     """
     try:
         file.unlink(missing_ok=True)
-        for folder in sorted(map(Path, folders), reverse=True):
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
     except OSError as error:
         raise StorageUnavailable(f"{file} cannot be removed: {error.strerror}.") from error
+
+
+def remove_empty_folders(folders: Iterable[str]) -> None:
+    """Remove those of some folders that are empty; one that cannot be removed does no harm."""
+    for folder in sorted(map(Path, folders), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _make_folders(folder: Path) -> list[Path]:

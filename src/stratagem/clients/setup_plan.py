@@ -30,6 +30,7 @@ from stratagem.clients.settings_files import (
     SettingsRecord,
     digest,
     read_settings,
+    remove_empty_folders,
     remove_file,
     replace_file,
 )
@@ -229,6 +230,7 @@ def carry_out(plan: SetupPlan, record: SettingsRecord) -> list[tuple[FileChange,
             before it are written.
     """
     done: list[tuple[FileChange, Path | None]] = []
+    folders = [folder for known in record.files.values() for folder in known.folders]
     try:
         for change in plan.changes:
             if read_settings(change.file) != change.before:
@@ -237,6 +239,8 @@ def carry_out(plan: SetupPlan, record: SettingsRecord) -> list[tuple[FileChange,
                 )
             done.append((change, _write(change, record)))
     finally:
+        # Those that are ours and still hold something stay.
+        remove_empty_folders(folders)
         record.save()
     return done
 
@@ -423,7 +427,7 @@ def _write(change: FileChange, record: SettingsRecord) -> Path | None:
     if change.removes:
         return _undo(change, record)
     if change.after is None:
-        remove_file(change.file, known.folders if known else [])
+        remove_file(change.file)
         record.files.pop(name, None)
         return None
     copy, folders = replace_file(change.file, change.after, backup=True)
@@ -447,7 +451,7 @@ def _undo(change: FileChange, record: SettingsRecord) -> Path | None:
         if not change.restores and not known.created:
             # Not known to be what we wrote: what was in it stays at hand.
             copy, _ = replace_file(change.file, change.before or "", backup=True)
-        remove_file(change.file, known.folders)
+        remove_file(change.file)
     else:
         copy, _ = replace_file(change.file, change.after, backup=not change.restores)
     for backup in change.restores:

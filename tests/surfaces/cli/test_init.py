@@ -130,6 +130,7 @@ def test_a_second_time_changes_nothing_and_remove_leaves_no_trace(
     assert "nothing to change" in again
     assert same == before
     assert files(home, tmp_path / "work") == {}
+    assert {each.name for each in Path().iterdir()} <= {".stratagem"}
     assert "nothing to change" in init(cli, name, f"--{scope}", "--remove")
 
 
@@ -512,7 +513,7 @@ def test_a_check_starts_the_servers_as_the_clients_would(cli: Cli) -> None:
 
 
 def test_a_check_runs_the_hooks_and_makes_nothing_of_them(cli: Cli, tmp_path: Path) -> None:
-    init(cli, "codex", "gemini", "--project", "--no-guidance")
+    init(cli, "codex", "gemini", "opencode", "--project", "--no-guidance")
     before = files(tmp_path / "work")
 
     code, found = check(cli)
@@ -522,6 +523,7 @@ def test_a_check_runs_the_hooks_and_makes_nothing_of_them(cli: Cli, tmp_path: Pa
     assert [(each["client"], each["message"]) for each in hooks] == [
         ("codex", "it runs"),
         ("gemini", "it runs"),
+        ("opencode", "it runs"),
     ]
     assert files(tmp_path / "work") == before
 
