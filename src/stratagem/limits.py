@@ -737,6 +737,14 @@ BACKUP_LIST_BYTES_MAX: Final = 32 * 1024 * 1024
 # What a process keeps to tell the others of its server: a burst of events, not a backlog.
 CHANNEL_WAITING_MAX: Final = 10_000
 
+# Each is looked at before every call.
+GUARDRAILS_MAX: Final = 100
+# What a guardrail may take: a caller waits for it, twice at worst.
+GUARDRAIL_SECONDS_DEFAULT: Final = 5.0
+GUARDRAIL_SECONDS_MAX: Final = 30.0
+# Why a guardrail blocks or asks, for whoever reads the error.
+GUARDRAIL_REASON_CHARS_MAX: Final = 500
+
 # A secret is a key, a token or a certificate; what is longer is a file of something else.
 SECRET_BYTES_MAX: Final = 64 * 1024
 SECRETS_MAX: Final = 500

@@ -35,6 +35,11 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
         {"tool": "hook", "name": "API_KEY", "origin": "https://evil.example"},
         "tools grant hook API_KEY https://evil.example",
     ),
+    "guardrail_define": (
+        {"name": "all", "when": "before", "check": {"type": "python", "callable": "os:system"}},
+        "guardrail_define",
+    ),
+    "guardrail_remove": ({"name": "all"}, "guardrails rm all"),
     "secret_set": ({"name": "API_KEY", "command": ["id"]}, "secrets set API_KEY"),
     "secret_remove": ({"name": "API_KEY"}, "secrets rm API_KEY"),
     "server_add": ({"name": "sh", "command": "/bin/sh", "args": ["-c", "id"]}, "/bin/sh"),
@@ -53,7 +58,7 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
 # Those whose arguments hold a secret are offered to no model, and are no tools.
 OFFERED = {name: each for name, each in RESERVED.items() if not TABLE[name].confidential}
 # Of these the machine is concerned, so that another workspace's administrator has no say.
-OF_HOST = ("secret_set", "server_add", "tool_register", "tool_update")
+OF_HOST = ("guardrail_define", "secret_set", "server_add", "tool_register", "tool_update")
 
 
 def nested(name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

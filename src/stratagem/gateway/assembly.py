@@ -12,6 +12,8 @@ from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.cache_settings import CacheSettings
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor, ExecutorParts
+from stratagem.gateway.calls.guardrail_checks import CheckRunner
+from stratagem.gateway.calls.guardrails import Guardrails
 from stratagem.gateway.calls.idempotency import IdempotentCalls
 from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
@@ -78,6 +80,9 @@ def assemble(
         secrets=secrets,
         new_id=new_id,
         check_operation=check_operation,
+        guardrails=Guardrails(
+            foundation, CheckRunner(lambda: runners, lambda: parts.executor.execute)
+        ),
     )
     pipelines = partial(Pipelines, foundation, registry, executor.execute, events.publish)
     parts = GatewayParts(
@@ -150,6 +155,7 @@ def _executor(
     secrets: SecretGrants,
     new_id: Callable[[str], str],
     check_operation: CheckOperation,
+    guardrails: Guardrails,
 ) -> Executor:
     return Executor(
         ExecutorParts(
@@ -168,6 +174,7 @@ def _executor(
             new_id=new_id,
             check_operation=check_operation,
             rights=ToolRights(foundation),
+            guardrails=guardrails,
             corrector=shared.corrector,
         )
     )

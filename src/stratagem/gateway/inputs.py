@@ -509,6 +509,69 @@ class NothingInput(Input):
     """Parameters of an operation that takes none."""
 
 
+@dataclass(kw_only=True)
+class GuardrailMatch(Input):
+    """Which calls a guardrail is about: those that fit each list; * and ? are wildcards."""
+
+    tools: list[Label] | None = param("Names of tools", default=None, max_length=500)
+    tags: list[Label] | None = param("Tags of tools", default=None, max_length=100)
+    sources: list[Label] | None = param(
+        "Upstream servers, documents or providers that tools come from",
+        default=None,
+        max_length=100,
+    )
+    callers: list[Label] | None = param(
+        "Callers, as token:alice or alice", default=None, max_length=500
+    )
+
+
+@dataclass(kw_only=True)
+class GuardrailCheckInput(Input):
+    """What a guardrail does."""
+
+    type: Literal["mask", "block", "ask", "python", "tool"] = param(
+        "A rule by itself, or what is run to decide"
+    )
+    level: Literal["basic", "strict"] | None = param("How much is masked", default=None)
+    reason: str | None = param(
+        "Why it blocks or asks", default=None, max_length=limits.GUARDRAIL_REASON_CHARS_MAX
+    )
+    callable: str | None = param(
+        "A Python function, package.module:function, that the operator allows",
+        default=None,
+        max_length=300,
+    )
+    name: str | None = param(
+        "A Python function that was added in this process", default=None, max_length=300
+    )
+    tool: str | None = param("A registered tool", default=None, max_length=512)
+    timeout: int | None = param(
+        "Most milliseconds",
+        default=None,
+        ge=1,
+        le=int(limits.GUARDRAIL_SECONDS_MAX * 1000),
+    )
+
+
+@dataclass(kw_only=True)
+class GuardrailInput(Input):
+    """Parameters of guardrail_define."""
+
+    name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
+    when: Literal["before", "after"] = param("Whether it sees arguments or results")
+    check: GuardrailCheckInput = param("What it does")
+    match: GuardrailMatch | None = param("Which calls it is about; all by default", default=None)
+    order: int = param("Lower ones are run first", default=100, ge=1, le=1_000_000)
+    description: str = param("What it is for", default="", max_length=1000, quiet=True)
+
+
+@dataclass(kw_only=True)
+class GuardrailNameInput(Input):
+    """Parameters of guardrail_remove."""
+
+    name: str = param("Its name", min_length=1, max_length=64, quiet=True)
+
+
 SecretName = Annotated[
     str, Param("Its name", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100, quiet=True)
 ]

@@ -19,10 +19,12 @@ __all__ = [
     "ADD_SERVER",
     "APPROVE_SERVER",
     "DECIDE",
+    "DEFINE_GUARDRAIL",
     "DEFINE_SET",
     "ERASE",
     "GRANT",
     "REGISTER",
+    "REMOVE_GUARDRAIL",
     "REMOVE_SECRET",
     "SET_SECRET",
     "UPDATE",
@@ -110,6 +112,19 @@ DECIDE: Final[PersonNeeded[inputs.ApprovalInput]] = PersonNeeded(
 # Whoever may change a set may let its tokens call anything.
 DEFINE_SET: Final[PersonNeeded[inputs.ToolSetInput]] = PersonNeeded(
     "says which tools tokens may call", _call("toolset_define")
+)
+
+
+def _runs_code(given: inputs.GuardrailInput) -> bool:
+    return given.check.type == "python"
+
+
+# Whoever may change a guardrail may let everything pass, or see what passes.
+DEFINE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailInput]] = PersonNeeded(
+    "says what is checked about calls", _call("guardrail_define"), of_host=_runs_code
+)
+REMOVE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailNameInput]] = PersonNeeded(
+    "ends a check of calls", lambda given: ["guardrails", "rm", given.name]
 )
 ERASE: Final[PersonNeeded[inputs.RetentionInput]] = PersonNeeded(
     "erases for good",

@@ -11,16 +11,19 @@ from stratagem.gateway.calls.answers import (
     ToolList,
 )
 from stratagem.gateway.calls.approval_service import ApprovalService
+from stratagem.gateway.calls.guardrail_service import GuardrailService
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.calls.secret_service import SecretService
 from stratagem.gateway.person import (
     ADD_SERVER,
     APPROVE_SERVER,
     DECIDE,
+    DEFINE_GUARDRAIL,
     DEFINE_SET,
     ERASE,
     GRANT,
     REGISTER,
+    REMOVE_GUARDRAIL,
     REMOVE_SECRET,
     SET_SECRET,
     UPDATE,
@@ -28,6 +31,7 @@ from stratagem.gateway.person import (
 from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.answers import (
     ApprovalList,
+    GuardrailList,
     KeptSecret,
     RemovedTool,
     ResourceAnswer,
@@ -90,6 +94,18 @@ def _say_kept(answer: KeptSecret) -> str:
         f"{where} as {name}, encrypted with the key of {key}: keep a copy of that key apart from "
         "the database and its backups."
     )
+
+
+def _say_guardrails(answer: GuardrailList) -> str:
+    lines = []
+    for each in answer["guardrails"]:
+        about = [f"{name} {', '.join(values)}" for name, values in each["match"].items()]
+        what = each["check"].get("callable") or each["check"].get("tool") or ""
+        lines.append(
+            f"{each['name']}: {each['when']} calls, {each['check']['type']} {what}".rstrip()
+            + (f" ({'; '.join(about)})" if about else "")
+        )
+    return "\n".join(lines)
 
 
 def _say_sets(answer: ToolSetList) -> str:
@@ -429,6 +445,61 @@ OPERATIONS: tuple[Operation, ...] = (
                 ("secrets", "list"),
                 "Show which secrets there are, and to which tools they were granted.",
                 renderer="secrets.show_secrets",
+            ),
+        ),
+    ),
+    row(
+        "guardrail_define",
+        "Define guardrail",
+        "Define a check before or after calls: mask, block, ask a person, or let a Python function "
+        "or a tool decide.",
+        inputs.GuardrailInput,
+        services.guardrails,
+        GuardrailService.define,
+        answer_fields=("name", "when", "check"),
+        toolset="registry",
+        right="admin",
+        person=DEFINE_GUARDRAIL,
+        sdk=SdkMethod("define_guardrail", ("name", "when", "check")),
+        commands=(
+            CommandHint(
+                ("guardrails", "set"),
+                "Define a check before or after calls.",
+                positional=("name", "when", "check"),
+            ),
+        ),
+    ),
+    row(
+        "guardrail_remove",
+        "Remove guardrail",
+        "Remove a check of calls.",
+        inputs.GuardrailNameInput,
+        services.guardrails,
+        GuardrailService.remove,
+        toolset="registry",
+        right="admin",
+        destructive=True,
+        person=REMOVE_GUARDRAIL,
+        sdk=SdkMethod("remove_guardrail", ("name",)),
+        commands=(
+            CommandHint(("guardrails", "rm"), "Remove a check of calls.", positional=("name",)),
+        ),
+    ),
+    row(
+        "guardrails_list",
+        "List guardrails",
+        "The checks before and after calls, in the order in which they are run.",
+        inputs.NothingInput,
+        services.guardrails,
+        GuardrailService.list,
+        says=_say_guardrails,
+        answer_fields=("guardrails",),
+        toolset="registry",
+        reads=True,
+        sdk=SdkMethod("guardrails"),
+        commands=(
+            CommandHint(
+                ("guardrails", "list"), "Show the checks before and after calls, in order."
             ),
         ),
     ),

@@ -37,6 +37,7 @@ from stratagem.gateway.calls.answers import (
     ToolList,
 )
 from stratagem.gateway.calls.call import Call, call_of, request_ids_of
+from stratagem.gateway.calls.guardrails import guardrails_of
 from stratagem.gateway.calls.progress_of_parts import ProgressOfParts
 from stratagem.gateway.calls.work import WorkItem, cancellation_error, item_of
 from stratagem.gateway.definitions.contract import ProgressReport
@@ -203,10 +204,12 @@ class Gateway:
             tool = self._registry.find(reader, view, given.tool_id)
             figures = history.statistics(reader, view, tool.name)
             suspended = self._suspended_secrets(reader, tool)
+            guardrails = guardrails_of(self._foundation, reader, tool)
         details: ToolDescription = {
             **details_of(tool),
             **self._refusal(tool),
             **suspended,
+            "guardrails": guardrails,
             "statistics": figures,
         }
         return {"tool": details}

@@ -8,6 +8,7 @@ from stratagem.gateway.advice.recommendations import RecommendationService
 from stratagem.gateway.advice.tool_inspection import ToolInspection
 from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.calls.approval_service import ApprovalService
+from stratagem.gateway.calls.guardrail_service import GuardrailService
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.calls.secret_service import SecretService
 from stratagem.gateway.calls.work_service import WorkService
@@ -34,6 +35,7 @@ __all__ = [
     "credentials",
     "error_recovery",
     "gateway",
+    "guardrails",
     "pattern_administration",
     "primitives",
     "providers",
@@ -106,6 +108,13 @@ def secrets(parts: GatewayParts, caller: Caller) -> SecretService:
         registry=parts.registry,
         values=parts.secrets.values,
         cache=parts.cache,
+    )
+
+
+def guardrails(parts: GatewayParts, caller: Caller) -> GuardrailService:
+    """Return the guardrails, for a caller."""
+    return GuardrailService(
+        parts.foundation, caller, registry=parts.registry, runners=parts.runners
     )
 
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from stratagem.errors import Blame, GatewayErrorBody
-from stratagem.gateway.registry.answers import ToolDetails, ToolRefusal, ToolSummary
+from stratagem.gateway.registry.answers import (
+    ToolDetails,
+    ToolGuardrail,
+    ToolRefusal,
+    ToolSummary,
+)
 
 __all__ = [
     "BatchAnswer",
@@ -331,6 +336,7 @@ class ToolDescription(ToolDetails, ToolRefusal):
     """A tool with its definition and its statistics."""
 
     statistics: ToolStatistics
+    guardrails: NotRequired[list[ToolGuardrail]]
 
 
 class ToolAnswer(TypedDict):

@@ -52,8 +52,15 @@ class CallApprovals:
 
     foundation: Foundation
 
-    def use(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> None:
-        """Use up the approval of a call, or ask for it.
+    def use(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        *,
+        why: str | None = None,
+    ) -> None:
+        """Use up the approval of a call, or ask for it; `why` is told to whoever waits.
 
         Raises:
             PermissionDenied: A person has not approved it yet, or has rejected it.
@@ -73,7 +80,7 @@ class CallApprovals:
 
         left = self.foundation.write(Caller(actor="gateway"), work)
         if left is not None:
-            raise _refusal(left)
+            raise _refusal(left, why)
 
     def visible_to(self, caller: Caller) -> list[Approval]:
         """Return what a caller may see of the calls that wait or were decided."""
@@ -188,7 +195,7 @@ def _entry(asked: _Asked) -> Approval:
     }
 
 
-def _refusal(asked: _Asked) -> PermissionDenied:
+def _refusal(asked: _Asked, reason: str | None) -> PermissionDenied:
     id_, tool = asked["id"], asked["tool"]
     if asked["state"] == "rejected":
         why = f": {asked['reason']}" if asked.get("reason") else ""
@@ -200,7 +207,7 @@ def _refusal(asked: _Asked) -> PermissionDenied:
         )
     command = f"stratagem tools approve {id_}"
     return PermissionDenied(
-        f"A person has to approve this call of {tool}.",
+        f"A person has to approve this call of {tool}{': ' + reason if reason else ''}.",
         reason="approval_needed",
         approvalId=id_,
         command=command,

@@ -1,7 +1,8 @@
 """The one path that every call takes, whatever surface it came from.
 
-resolve → authorise → rate limit → validate → correct and validate again → cache → breaker → run
-(timeout, retries, cancellation, progress) → check the output → record → learn
+resolve → authorise → rate limit → validate → correct and validate again → guardrails → cache →
+breaker → run (timeout, retries, cancellation, progress) → check the output → guardrails → record →
+learn
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -22,6 +23,7 @@ from stratagem.errors import (
     Blame,
     ExecutionFailed,
     ExecutionTimeout,
+    GuardrailFailed,
     InternalFault,
     PermissionDenied,
     StratagemError,
@@ -42,6 +44,12 @@ from stratagem.gateway.calls.answers import (
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import BegunElsewhereError, Call, FinishedCall
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
+from stratagem.gateway.calls.guardrails import (
+    GUARDRAIL_CALLER,
+    CheckedResult,
+    Guardrail,
+    Guardrails,
+)
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
@@ -125,6 +133,7 @@ class ExecutorParts:
     resolve: Callable[[str, str, Caller], Awaitable[tuple[Tool, View]]]
     check_operation: CheckOperation
     rights: ToolRights
+    guardrails: Guardrails
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
     cache: Cache
@@ -162,6 +171,7 @@ class _CallState:
     span: Any = None
     item: WorkItem | None = None
     mcp: McpContent | None = None
+    guardrails: Sequence[Guardrail] = ()
 
 
 class Executor:
@@ -229,8 +239,10 @@ class Executor:
         state.admission = await parts.rights.admit(tool, call)
         self._check_operation(tool, None, state)
         per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
-        parts.rates.take(call.caller.actor, tool.name, per_minute)
+        if call.caller.actor != GUARDRAIL_CALLER.actor:
+            parts.rates.take(call.caller.actor, tool.name, per_minute)
         state.arguments = await self._valid_arguments(state, tool)
+        await self._check_arguments(state, tool)
         # Before the cache is looked at: it may hold what this caller could not have been told.
         self._check_operation(tool, state.arguments, state)
         await parts.rights.approve(state.admission, tool, state.arguments, call)
@@ -240,7 +252,8 @@ class Executor:
             if found:
                 state.cached = True
                 state.mcp = kept["mcp"]
-                return kept["result"], orjson.dumps(kept["result"])
+                result = kept["result"]
+                return await self._release(state, tool, result, orjson.dumps(result))
         circuit = tool.circuit(state.arguments)
         parts.breakers.enter(circuit)
         await self._begin(state, tool, circuit)
@@ -258,7 +271,43 @@ class Executor:
         if key is not None and not state.asked:
             kept = {"result": result, "mcp": state.mcp}
             parts.cache.put(key, tool.name, kept, tool.configuration.cache_seconds)
-        return result, data
+        return await self._release(state, tool, result, data)
+
+    async def _check_arguments(self, state: _CallState, tool: Tool) -> None:
+        """Have the guardrails look at what a tool is called with."""
+        guardrails, call = self._parts.guardrails, state.call
+        state.guardrails = await guardrails.select(tool, call)
+        if state.guardrails:
+            state.arguments, asked = await guardrails.check_arguments(
+                state.guardrails, tool, call, state.arguments
+            )
+            if asked is not None:
+                state.admission = replace(state.admission, approval=True, why=asked)
+
+    async def _release(
+        self, state: _CallState, tool: Tool, result: Any, data: bytes
+    ) -> tuple[Any, bytes]:
+        """Have the guardrails look at what a tool gave; what is cached is what it gave itself."""
+        if not state.guardrails:
+            return result, data
+        given = CheckedResult(result, state.mcp, changed=False)
+        checked = await self._parts.guardrails.check_result(
+            state.guardrails, tool, state.call, state.arguments, given
+        )
+        if not checked.changed:
+            return result, data
+        state.mcp = checked.mcp
+        try:
+            return checked.value, _encode_output(tool, checked.value, checked.mcp)
+        except ExecutionFailed as error:
+            raise GuardrailFailed(
+                f"A guardrail has changed the result of {tool.name} into what it cannot give. "
+                "It was called; what it gave is withheld.",
+                reason="guardrail",
+                tool=tool.name,
+                ran=True,
+                **error.details,
+            ) from error
 
     def _check_operation(self, tool: Tool, arguments: Any, state: _CallState) -> None:
         """Refuse an operation that the caller could not run; without arguments, ever."""

@@ -41,6 +41,8 @@ class Admission:
     read_only: bool = False
     approval: bool = False
     budgets: tuple[Budget, ...] = ()
+    # Why a guardrail asks for the approval, where one does.
+    why: str | None = None
     # What a call costs on the default branch.
     cost: float = 0.0
 
@@ -89,7 +91,7 @@ class ToolRights:
         """
         if admission.approval and not call.caller.speaks_for_person("gateway"):
             approvals = CallApprovals(self.foundation)
-            await asyncio.to_thread(approvals.use, tool, arguments, call.caller)
+            await asyncio.to_thread(approvals.use, tool, arguments, call.caller, why=admission.why)
 
     async def charge(self, admission: Admission, tool: Tool) -> None:
         """Charge a call that is about to be run.

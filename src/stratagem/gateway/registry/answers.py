@@ -17,6 +17,9 @@ __all__ = [
     "CredentialList",
     "DecidedApproval",
     "EffectiveConfiguration",
+    "GuardrailCheck",
+    "GuardrailDocument",
+    "GuardrailList",
     "KeptSecret",
     "NewGrant",
     "OpenApiTools",
@@ -26,6 +29,7 @@ __all__ = [
     "ProviderResults",
     "ProviderTools",
     "RegistrationChecks",
+    "RemovedGuardrail",
     "RemovedSecret",
     "RemovedServer",
     "RemovedTool",
@@ -48,6 +52,7 @@ __all__ = [
     "SignedOut",
     "SourceTools",
     "ToolDetails",
+    "ToolGuardrail",
     "ToolRefusal",
     "ToolRegistration",
     "ToolSetDocument",
@@ -233,6 +238,53 @@ class RemovedSecret(TypedDict):
 
     name: str
     removed: bool
+
+
+class GuardrailCheck(TypedDict):
+    """What a guardrail does: a rule by itself, or what is run to decide."""
+
+    type: Literal["mask", "block", "ask", "python", "tool"]
+    level: NotRequired[Literal["basic", "strict"]]
+    reason: NotRequired[str]
+    callable: NotRequired[str]
+    name: NotRequired[str]
+    tool: NotRequired[str]
+    timeout: NotRequired[int]
+
+
+class GuardrailDocument(TypedDict):
+    """A guardrail: when it is run, which calls it is about, and what it does."""
+
+    name: str
+    when: Literal["before", "after"]
+    order: int
+    check: GuardrailCheck
+    match: dict[str, list[str]]
+    description: str
+    builtIn: NotRequired[bool]
+
+
+class GuardrailList(TypedDict):
+    """The guardrails, in the order in which they are run."""
+
+    guardrails: list[GuardrailDocument]
+
+
+class RemovedGuardrail(TypedDict):
+    """A guardrail that was removed."""
+
+    name: str
+    removed: bool
+
+
+class ToolGuardrail(TypedDict):
+    """A guardrail of a tool's calls; `callers`: of those by some only."""
+
+    name: str
+    when: Literal["before", "after"]
+    action: str
+    builtIn: NotRequired[bool]
+    callers: NotRequired[list[str]]
 
 
 class SignInAnswer(TypedDict):

@@ -47,6 +47,8 @@ from stratagem.gateway.registry.answers import (
     ApprovalList,
     CredentialList,
     DecidedApproval,
+    GuardrailDocument,
+    GuardrailList,
     KeptSecret,
     NewGrant,
     OpenApiTools,
@@ -54,6 +56,7 @@ from stratagem.gateway.registry.answers import (
     ProviderList,
     ProviderResults,
     ProviderTools,
+    RemovedGuardrail,
     RemovedSecret,
     RemovedServer,
     RemovedTool,
@@ -1130,6 +1133,58 @@ class GatewayOperations(OperationMethods):
     ) -> SecretList:
         """Which secrets there are, and to which tools they were granted; never their values."""
         answer: SecretList = self._ask("secrets_list", {})
+        return answer
+
+    def define_guardrail(
+        self,
+        name: str,
+        when: Literal["before", "after"],
+        check: Mapping[str, Any],
+        *,
+        match: Mapping[str, Any] | None = None,
+        order: int = 100,
+        description: str = "",
+    ) -> GuardrailDocument:
+        """Define a check before or after calls: mask, block, ask a person, or let a Python function or a tool decide.
+
+        Args:
+            name: Its name.
+            when: Whether it sees arguments or results.
+            check: What it does.
+            match: Which calls it is about; all by default.
+            order: Lower ones are run first.
+            description: What it is for.
+        """
+        answer: GuardrailDocument = self._ask(
+            "guardrail_define",
+            {
+                "name": name,
+                "when": when,
+                "check": check,
+                "match": match,
+                "order": order,
+                "description": description,
+            },
+        )
+        return answer
+
+    def remove_guardrail(
+        self,
+        name: str,
+    ) -> RemovedGuardrail:
+        """Remove a check of calls.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedGuardrail = self._ask("guardrail_remove", {"name": name})
+        return answer
+
+    def guardrails(
+        self,
+    ) -> GuardrailList:
+        """The checks before and after calls, in the order in which they are run."""
+        answer: GuardrailList = self._ask("guardrails_list", {})
         return answer
 
     def define_toolset(
@@ -2814,6 +2869,58 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     ) -> SecretList:
         """Which secrets there are, and to which tools they were granted; never their values."""
         answer: SecretList = await self._ask_async("secrets_list", {})
+        return answer
+
+    async def define_guardrail(
+        self,
+        name: str,
+        when: Literal["before", "after"],
+        check: Mapping[str, Any],
+        *,
+        match: Mapping[str, Any] | None = None,
+        order: int = 100,
+        description: str = "",
+    ) -> GuardrailDocument:
+        """Define a check before or after calls: mask, block, ask a person, or let a Python function or a tool decide.
+
+        Args:
+            name: Its name.
+            when: Whether it sees arguments or results.
+            check: What it does.
+            match: Which calls it is about; all by default.
+            order: Lower ones are run first.
+            description: What it is for.
+        """
+        answer: GuardrailDocument = await self._ask_async(
+            "guardrail_define",
+            {
+                "name": name,
+                "when": when,
+                "check": check,
+                "match": match,
+                "order": order,
+                "description": description,
+            },
+        )
+        return answer
+
+    async def remove_guardrail(
+        self,
+        name: str,
+    ) -> RemovedGuardrail:
+        """Remove a check of calls.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedGuardrail = await self._ask_async("guardrail_remove", {"name": name})
+        return answer
+
+    async def guardrails(
+        self,
+    ) -> GuardrailList:
+        """The checks before and after calls, in the order in which they are run."""
+        answer: GuardrailList = await self._ask_async("guardrails_list", {})
         return answer
 
     async def define_toolset(

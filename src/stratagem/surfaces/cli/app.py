@@ -49,6 +49,7 @@ COMMANDS: Final[dict[str, str | None]] = {
     **dict.fromkeys(("tools",), "tools"),
     **dict.fromkeys(("corrections",), "corrections"),
     **dict.fromkeys(("secrets",), "secrets"),
+    **dict.fromkeys(("guardrails",), "guardrails"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve", "console"), "servers"),
     **dict.fromkeys(("demo",), "demo"),

@@ -42,6 +42,7 @@ SUMMARIES: Final[dict[str, tuple[str, str]]] = {
     "tools": ("Gateway", "Register tools, and call them."),
     "corrections": ("Gateway", "Corrections of calls: state, policy, figures, lessons."),
     "secrets": ("Gateway", "Keep secrets of tools encrypted, and see who may send them."),
+    "guardrails": ("Gateway", "Check calls of tools before they are made, and what they give."),
     "export": (
         "Looking after a database",
         "Write a branch into one portable file: its entries and its logged events.",
