@@ -335,6 +335,7 @@ MANIFEST: dict[str, str] = {
     "call:cache": "Cached results, and what was cleared, are the same on every server.",
     "call:idempotency": "A call under a request id is run once.",
     "call:metrics": "The metrics page counts calls, errors, breakers and the queue.",
+    "memory:spans": "Memory operations have spans of the GenAI conventions; contents are opt-in.",
     "guardrail:mask": "A guardrail masks arguments, and results.",
     "guardrail:block": "A call that a guardrail blocks is not made, and its record says so.",
     "guardrail:function": "A Python function decides about a call, and may rewrite its arguments.",

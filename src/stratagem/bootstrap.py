@@ -42,6 +42,7 @@ from stratagem.joint_memory import is_personal, read_both, reads_both, without_n
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
+from stratagem.memory.spans import memory_span
 from stratagem.operation import CORRECTION, Caller, Operation
 from stratagem.operations import CorrectCall, Prepared
 from stratagem.places import check_place, check_there, database_path, is_address, local_zone
@@ -220,7 +221,9 @@ class Runtime:
         operation, call, caller = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
-        answer = operation.run(getattr(self, operation.part), call.given, caller)
+        with memory_span(name, call.arguments, caller) as note:
+            answer = operation.run(getattr(self, operation.part), call.given, caller)
+            note(answer)
         return _with_correction(_hide_transaction(answer, caller), call)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
@@ -242,7 +245,9 @@ class Runtime:
             self.gateway.home.adopt()
             return await operation.run_async(self.gateway, call.given, caller)
         part = getattr(self, operation.part)
-        answer = await asyncio.to_thread(operation.run, part, call.given, caller)
+        with memory_span(name, call.arguments, caller) as note:
+            answer = await asyncio.to_thread(operation.run, part, call.given, caller)
+            note(answer)
         return _with_correction(_hide_transaction(answer, caller), call)
 
     def take_spooled(self) -> None:

@@ -745,6 +745,10 @@ GUARDRAIL_SECONDS_MAX: Final = 30.0
 # Why a guardrail blocks or asks, for whoever reads the error.
 GUARDRAIL_REASON_CHARS_MAX: Final = 500
 
+# What a span says of a tool, and of contents where somebody asks for them.
+SPAN_DESCRIPTION_CHARS_MAX: Final = 500
+SPAN_CONTENT_CHARS_MAX: Final = 8_000
+
 # A secret is a key, a token or a certificate; what is longer is a file of something else.
 SECRET_BYTES_MAX: Final = 64 * 1024
 SECRETS_MAX: Final = 500

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stratagem.gateway.calls import metrics as metrics_page
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor
 from stratagem.gateway.calls.idempotency import IdempotentCalls
-from stratagem.gateway.calls.metrics import Metrics
+from stratagem.gateway.calls.metrics import Metrics, MetricsPage, metrics_page
 from stratagem.gateway.calls.pipelines import Pipelines
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
@@ -63,9 +62,9 @@ class GatewayParts:
     sign_ins: Callable[[], SignIns]
     recommender: Callable[[], Recommender]
 
-    def metrics_page(self) -> str:
+    def metrics_page(self) -> MetricsPage:
         """Return what Prometheus reads. To be called on the home loop."""
-        return metrics_page.page(self.metrics, self.cache, self.breakers, self.lanes, self.recorder)
+        return metrics_page(self.metrics, self.cache, self.breakers, self.lanes, self.recorder)
 
     def close(self) -> None:
         """End connections and processes, and write what is still to be recorded."""

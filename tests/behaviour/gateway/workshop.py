@@ -103,14 +103,14 @@ class Gateway:
 
     def metrics(self) -> list[str]:
         """Return the lines of the page for Prometheus."""
-        return self._parts.metrics_page().splitlines()
+        return self._parts.metrics_page().content.decode().splitlines()
 
     def breaker(self, circuit: str) -> str:
         """Return how the breaker of a tool stands, by the page for Prometheus."""
         states = ("closed", "half-open", "open")
         head = f'stratagem_breaker_state{{tool="{circuit}"}} '
         found = [line.removeprefix(head) for line in self.metrics() if line.startswith(head)]
-        return states[int(found[0])] if found else "closed"
+        return states[int(float(found[0]))] if found else "closed"
 
     def head(self) -> int:
         """Return the newest sequence of the log."""

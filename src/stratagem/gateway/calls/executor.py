@@ -194,7 +194,7 @@ class Executor:
             parts.monotonic(),
             arguments=call.arguments,
         )
-        with tracing.span_of(call.tool) as state.span:
+        with tracing.span_of(call, state.execution_id) as state.span:
             return await self._run_recorded(state)
 
     async def _run_recorded(self, state: _CallState) -> FinishedCall:
@@ -544,7 +544,7 @@ class Executor:
         if error is not None:
             record["error"] = error
         self._learn(state, tool, record)
-        tracing.describe(state.span, record)
+        tracing.describe(state.span, tool, record, data)
         self._parts.publish_end(record)
         self._parts.record(PendingExecution(call.branch, record, status == "success", data))
 

@@ -1,27 +1,30 @@
 """What Prometheus reads: calls, errors, how long they took, the cache, the breakers, the queue.
 
-Calls are counted as they end, on the home loop. Everything else is read when the page is. The
-text is the exposition format 0.0.4, written here because a library for it would count in memory
-what is in memory already.
+Calls are counted as they end, on the home loop; everything else is read when the page is. The page
+itself is written by Prometheus's own library, which is imported when it is first asked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
 from stratagem import limits
-from stratagem.gateway.calls.answers import ExecutionRecord, ResultCacheFigures
+from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
 
-__all__ = ["CONTENT_TYPE", "Metrics", "page"]
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+__all__ = ["Metrics", "MetricsPage", "metrics_page"]
+
 # Seconds: from an answer of the cache to a tool that takes minutes.
 _BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
@@ -30,8 +33,13 @@ _STATES: Final = {"closed": 0, "half-open": 1, "open": 2}
 # Stands for the tools beyond so many: each label costs whoever reads the page.
 _OTHER: Final = "(other)"
 
-Labels = Mapping[str, str]
-Sample = tuple[str, Labels, float]
+
+@dataclass(frozen=True, slots=True)
+class MetricsPage:
+    """The page, and the type that it is sent with."""
+
+    content: bytes
+    content_type: str
 
 
 class _Histogram:
@@ -43,13 +51,9 @@ class _Histogram:
         self.counts[bisect_left(_BOUNDS, seconds)] += 1
         self.sum += seconds
 
-    def samples(self, labels: Labels) -> Iterator[Sample]:
-        total = 0
-        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
-            total += count
-            yield "_bucket", {**labels, "le": bound}, total
-        yield "_sum", labels, self.sum
-        yield "_count", labels, total
+    def buckets(self) -> list[tuple[str, float]]:
+        bounds = (*map(str, _BOUNDS), "+Inf")
+        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
 
 
 class Metrics:
@@ -70,29 +74,35 @@ class Metrics:
         if error := record.get("error"):
             self._errors[tool, error["code"]] += 1
 
-    def families(self) -> Iterator[tuple[str, str, str, list[Sample]]]:
-        """Return what was counted: name, type, meaning and samples of each family."""
-        calls: list[Sample] = [
-            ("", {"tool": tool, "status": status, "cached": str(cached).lower()}, count)
-            for (tool, status, cached), count in sorted(self._calls.items())
-        ]
-        yield "stratagem_tool_calls_total", "counter", "Calls of tools that ended.", calls
-        errors: list[Sample] = [
-            ("", {"tool": tool, "code": code}, count)
-            for (tool, code), count in sorted(self._errors.items())
-        ]
-        yield "stratagem_tool_errors_total", "counter", "Calls of tools that failed.", errors
-        attempts: list[Sample] = [
-            ("", {"tool": tool}, count) for tool, count in sorted(self._attempts.items())
-        ]
-        yield "stratagem_tool_attempts_total", "counter", "Attempts, retries included.", attempts
-        durations = [
-            sample
-            for tool, histogram in sorted(self._durations.items())
-            for sample in histogram.samples({"tool": tool})
-        ]
-        about = "How long calls took, waiting included."
-        yield "stratagem_tool_duration_seconds", "histogram", about, durations
+    def collect(self) -> Iterator[Metric]:
+        """Return what was counted, as Prometheus's library has it."""
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+        calls = CounterMetricFamily(
+            "stratagem_tool_calls",
+            "Calls of tools that ended.",
+            labels=("tool", "status", "cached"),
+        )
+        for (tool, status, cached), count in sorted(self._calls.items()):
+            calls.add_metric((tool, status, str(cached).lower()), count)
+        errors = CounterMetricFamily(
+            "stratagem_tool_errors", "Calls of tools that failed.", labels=("tool", "code")
+        )
+        for labels, count in sorted(self._errors.items()):
+            errors.add_metric(labels, count)
+        attempts = CounterMetricFamily(
+            "stratagem_tool_attempts", "Attempts, retries included.", labels=("tool",)
+        )
+        for tool, count in sorted(self._attempts.items()):
+            attempts.add_metric((tool,), count)
+        durations = HistogramMetricFamily(
+            "stratagem_tool_duration_seconds",
+            "How long calls took, waiting included.",
+            labels=("tool",),
+        )
+        for tool, histogram in sorted(self._durations.items()):
+            durations.add_metric((tool,), histogram.buckets(), histogram.sum)
+        yield from (calls, errors, attempts, durations)
 
     def _label(self, tool: str) -> str:
         if tool not in self._durations:
@@ -102,60 +112,50 @@ class Metrics:
         return tool
 
 
-def page(
-    metrics: Metrics, cache: Cache, breakers: Breakers, lanes: ConcurrencyLimits, recorder: Recorder
-) -> str:
-    """Return everything, as text. To be called on the home loop."""
-    lines: list[str] = []
-    for name, kind, about, samples in (
-        *metrics.families(),
-        *_cache(cache.figures()),
-        *_queue(breakers, lanes, recorder),
-    ):
-        lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-        lines += [_line(name + part, labels, value) for part, labels, value in samples]
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True)
+class _Collector:
+    """Everything on the page. To be asked on the home loop."""
 
+    metrics: Metrics
+    cache: Cache
+    breakers: Breakers
+    lanes: ConcurrencyLimits
+    recorder: Recorder
 
-def _cache(figures: ResultCacheFigures) -> Iterator[tuple[str, str, str, list[Sample]]]:
-    for name, kind, about, value in (
-        ("hits_total", "counter", "Results that were found in the cache.", figures["hits"]),
-        ("misses_total", "counter", "Results that were looked for in vain.", figures["misses"]),
-        ("entries", "gauge", "Results in the cache.", figures["entries"]),
-        ("bytes", "gauge", "Bytes of the results in the cache.", figures["bytes"]),
-    ):
-        yield f"stratagem_cache_{name}", kind, about, [("", {}, value)]
+    def collect(self) -> Iterable[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-
-def _queue(
-    breakers: Breakers, lanes: ConcurrencyLimits, recorder: Recorder
-) -> Iterable[tuple[str, str, str, list[Sample]]]:
-    states: list[Sample] = [
-        ("", {"tool": each["toolName"]}, _STATES[each["status"]]) for each in breakers.list()
-    ]
-    return (
-        (
+        yield from self.metrics.collect()
+        figures = self.cache.figures()
+        for name, about, value in (
+            ("cache_hits", "Results that were found in the cache.", figures["hits"]),
+            ("cache_misses", "Results that were looked for in vain.", figures["misses"]),
+            ("executions_lost", "Executions that could not be recorded.", self.recorder.lost),
+        ):
+            yield CounterMetricFamily(f"stratagem_{name}", about, value=value)
+        for name, about, value in (
+            ("cache_entries", "Results in the cache.", figures["entries"]),
+            ("cache_bytes", "Bytes of the results in the cache.", figures["bytes"]),
+            ("calls_running", "Calls that run.", self.lanes.running),
+            ("calls_waiting", "Calls in the queue.", self.lanes.waiting),
+        ):
+            yield GaugeMetricFamily(f"stratagem_{name}", about, value=value)
+        states = GaugeMetricFamily(
             "stratagem_breaker_state",
-            "gauge",
             "Breakers of tools that failed lately: 0 closed, 1 half-open, 2 open.",
-            states,
-        ),
-        ("stratagem_calls_running", "gauge", "Calls that run.", [("", {}, lanes.running)]),
-        ("stratagem_calls_waiting", "gauge", "Calls in the queue.", [("", {}, lanes.waiting)]),
-        (
-            "stratagem_executions_lost_total",
-            "counter",
-            "Executions that could not be recorded.",
-            [("", {}, recorder.lost)],
-        ),
-    )
+            labels=("tool",),
+        )
+        for each in self.breakers.list():
+            states.add_metric((each["toolName"],), _STATES[each["status"]])
+        yield states
 
 
-def _line(name: str, labels: Labels, value: float) -> str:
-    said = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels.items())
-    number = str(int(value)) if value == int(value) else repr(float(value))
-    return f"{name}{{{said}}} {number}" if said else f"{name} {number}"
+def metrics_page(
+    metrics: Metrics, cache: Cache, breakers: Breakers, lanes: ConcurrencyLimits, recorder: Recorder
+) -> MetricsPage:
+    """Return everything. To be called on the home loop."""
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-
-def _escape_label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    registry = CollectorRegistry()
+    registry.register(_Collector(metrics, cache, breakers, lanes, recorder))
+    return MetricsPage(generate_latest(registry), CONTENT_TYPE_LATEST)

@@ -1,48 +1,53 @@
-"""Spans of OpenTelemetry around calls, where the process that runs us uses it.
-
-Nothing is imported for it: whoever wants spans has set OpenTelemetry up before (by
-`opentelemetry-instrument`, or in code), and then its API is loaded already. Elsewhere a call costs
-one look into a dictionary more.
-"""
+"""Spans around calls of tools, in the words of OpenTelemetry (`execute_tool`)."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
+import orjson
+
+from stratagem import limits
 from stratagem.gateway.calls.answers import ExecutionRecord
+from stratagem.gateway.calls.call import Call
+from stratagem.gateway.registry.tools import Tool
+from stratagem.redaction import mask
+from stratagem.spans import captures_content, fail_span, start_span
 
 __all__ = ["describe", "span_of"]
 
-_API: Final = "opentelemetry.trace"
+# What a handler is in the conventions: "extension" calls a service, "function" computes here, and
+# "datastore" reads or writes what is stored.
+_TYPES: Final = {
+    "mcp": "extension",
+    "webhook": "extension",
+    "openapi": "extension",
+    "operation": "datastore",
+}
 
 
-@contextmanager
-def span_of(tool: str) -> Iterator[Any]:
+def span_of(call: Call, execution_id: str) -> AbstractContextManager[Any]:
     """Give the span of a call, which is the current one as long as the call takes, or None."""
-    trace = sys.modules.get(_API)
-    if trace is None:
-        yield None
-        return
-    tracer = trace.get_tracer("stratagem.gateway")
-    with tracer.start_as_current_span(
-        f"execute_tool {tool}", kind=trace.SpanKind.INTERNAL, record_exception=False
-    ) as span:
-        yield span
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.tool,
+        "gen_ai.tool.call.id": execution_id,
+    }
+    for name, label in (("gen_ai.agent.id", "agentId"), ("gen_ai.conversation.id", "channelId")):
+        if isinstance(value := call.context.get(label), str):
+            attributes[name] = value
+    return start_span("stratagem.gateway", f"execute_tool {call.tool}", attributes)
 
 
-def describe(span: Any, record: ExecutionRecord) -> None:
-    """Say in a span how a call ended: never with what it was called, or what it gave."""
+def describe(span: Any, tool: Tool, record: ExecutionRecord, data: bytes | None) -> None:
+    """Say in a span how a call ended; with what, and what it gave, only if somebody asks for it."""
     if span is None or not span.is_recording():
         return
-    trace = sys.modules[_API]
-    error = record.get("error")
     span.set_attributes(
         {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": record["tool"],
+            "gen_ai.tool.name": tool.name,
+            "gen_ai.tool.type": _TYPES.get(tool.handler.get("type", ""), "function"),
+            "gen_ai.tool.description": tool.description[: limits.SPAN_DESCRIPTION_CHARS_MAX],
             "stratagem.execution.id": record["executionId"],
             "stratagem.caller": record["caller"],
             "stratagem.status": record["status"],
@@ -50,6 +55,14 @@ def describe(span: Any, record: ExecutionRecord) -> None:
             "stratagem.cached": record["cached"],
         }
     )
-    if error is not None:
-        span.set_attribute("error.type", error["code"])
-        span.set_status(trace.StatusCode.ERROR, error["code"])
+    if captures_content():
+        said = orjson.dumps(record["arguments"], default=str).decode()
+        span.set_attribute("gen_ai.tool.call.arguments", _shorten(said))
+        if data is not None:
+            span.set_attribute("gen_ai.tool.call.result", _shorten(data.decode()))
+    if (error := record.get("error")) is not None:
+        fail_span(span, error["code"])
+
+
+def _shorten(text: str) -> str:
+    return mask(text[: limits.SPAN_CONTENT_CHARS_MAX])

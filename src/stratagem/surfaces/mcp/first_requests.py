@@ -196,7 +196,9 @@ class FirstRequests:
         if not fits or request.params.keys() - {"name", "arguments", "_meta"}:
             raise _UnansweredError
         assert isinstance(name, str)
-        if self._tools.waits(name):
+        meta = request.params.get("_meta")
+        if self._tools.waits(name) or (isinstance(meta, Mapping) and "traceparent" in meta):
+            # The protocol's library makes the trace of a request the current one.
             raise _UnansweredError
         assert request.id is not None
         self._answer_later(request.id, lambda: self._tools.call(name, arguments, self._caller))

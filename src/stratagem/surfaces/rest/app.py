@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -36,6 +36,7 @@ from stratagem.surfaces.serving.responses import (
 
 __all__ = ["application"]
 
+T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
 # Tells who sent a request.
 CallerOf = Callable[[Request], Caller]
@@ -157,22 +158,20 @@ async def _health(_request: Request) -> Response:
 
 def _metrics(database: Database) -> Endpoint:
     async def metrics(_request: Request) -> Response:
-        from stratagem.gateway.calls.metrics import CONTENT_TYPE
-
         try:
             runtime = await asyncio.to_thread(database.runtime)
             gateway = await asyncio.to_thread(lambda: runtime.gateway)
             gateway.home.adopt()
-            text = await gateway.home.join(lambda: _call(gateway.metrics_page))
+            page = await gateway.home.join(lambda: _call(gateway.metrics_page))
         except StratagemError as error:
             return error_response(error, enveloped=True)
-        return Response(text, media_type=CONTENT_TYPE)
+        return Response(page.content, headers={"content-type": page.content_type})
 
     return metrics
 
 
-async def _call(work: Callable[..., str], *given: Any) -> str:
-    return work(*given)
+async def _call(work: Callable[[], T]) -> T:
+    return work()
 
 
 async def _openapi(_request: Request) -> Response:

@@ -63,6 +63,7 @@ from stratagem.surfaces.server.workers import end_with_parent, supervise
 from stratagem.surfaces.serving.console_paths import is_console_path
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
+from stratagem.surfaces.serving.span_export import export_spans
 from stratagem.surfaces.serving.trace_context import TraceContext
 from stratagem.surfaces.socket import Sockets
 
@@ -157,6 +158,7 @@ def _serve(
     database: Database,
     slot: WorkerSlot | None = None,
 ) -> None:
+    export_spans()
     server = build(settings, database, listener.getsockname()[1], slot)
     database.open_in_background()
     retention = ExecutionRetention(settings, database)

@@ -285,10 +285,10 @@ def test_the_page_for_prometheus_tells_what_happened(gateway: Gateway) -> None:
 
     lines = gateway.metrics()
 
-    assert 'stratagem_tool_errors_total{tool="counted",code="execution_error"} 5' in lines
-    assert 'stratagem_breaker_state{tool="counted"} 2' in lines
-    assert 'stratagem_tool_duration_seconds_bucket{tool="calculator",le="+Inf"} 1' in lines
-    assert "stratagem_calls_waiting 0" in lines
+    assert 'stratagem_tool_errors_total{code="execution_error",tool="counted"} 5.0' in lines
+    assert 'stratagem_breaker_state{tool="counted"} 2.0' in lines
+    assert 'stratagem_tool_duration_seconds_bucket{le="+Inf",tool="calculator"} 1.0' in lines
+    assert "stratagem_calls_waiting 0.0" in lines
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
     _is_exposition(lines)
