@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from stratagem.errors import AuthorizationRequired, ValidationFailed
+from stratagem.gateway import names
+from stratagem.gateway.registry.credentials import UserCredentials
 from stratagem.operation import Caller
 from tests.ports import free_port
 from tests.security.authorization_server import (
@@ -320,6 +322,25 @@ def test_a_person_signs_in_from_the_command_line(
     assert shown.status_code == 200
     assert said == "cli is signed in to notes.\n"
     assert "op@work" in str(answer["result"])
+
+
+def test_what_was_replaced_is_erased_with_old_executions(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STRATAGEM_SECRET_KEY_FILE", str(tmp_path / "key"))
+        with opened(tmp_path / "memory.db") as runtime:
+            store, caller = runtime.gateway.secrets.credentials, Caller("cli", authority="operator")
+            for value in ("first", "second"):
+                given: UserCredentials = {"origin": "https://a:443", "values": {"X": value}}
+                store.write("s", "cli", given, caller)
+
+            runtime.call("executions_erase", {"days": 0}, caller)
+
+            log = runtime.foundation.store.log()
+            left = [each for each in log if each.space == names.CREDENTIALS]
+            kept = store.read("s", "cli", "https://a:443")
+    assert [each.payload is None for each in left] == [True, False]
+    assert kept is not None
+    assert kept["values"] == {"X": "second"}
 
 
 def test_a_server_that_moves_gets_nothing(tmp_path: Path, notes: Notes) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from stratagem import limits
 from stratagem.engine.events import Event
+from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import ReadOnly, ValidationFailed
 from stratagem.gateway import inputs, names
 from stratagem.gateway.calls.answers import ErasedExecutions
@@ -26,7 +27,13 @@ from stratagem.storage.contract import Transaction, WriteRequest
 __all__ = ["Retention", "erase_old"]
 
 _FORGOTTEN: Final = frozenset(
-    {names.EXECUTION_SUCCEEDED, names.EXECUTION_FAILED_EVENT, names.RESULT_KEPT}
+    {
+        names.EXECUTION_SUCCEEDED,
+        names.EXECUTION_FAILED_EVENT,
+        names.RESULT_KEPT,
+        # Minutes after it was begun it is worth nothing.
+        names.SIGN_IN_BEGUN,
+    }
 )
 _LOOKED_TO: Final = "executions_erased_to"
 
@@ -75,7 +82,7 @@ def erase_old(
     doomed: list[int] = []
     looked_to, more = after, False
     for event in _older(foundation, after, until, now):
-        if event.kind in _FORGOTTEN and event.payload is not None:
+        if event.payload is not None and _is_forgotten(foundation, event):
             if len(doomed) == most:
                 more = True
                 break
@@ -87,6 +94,17 @@ def erase_old(
     if looked_to > after:
         foundation.write(caller, lambda transaction: _note(transaction, looked_to))
     return {"erased": erased, "days": days, "more": more}
+
+
+def _is_forgotten(foundation: Foundation, event: Event) -> bool:
+    """Whether an old event loses its content: a call's, or credentials that others replaced."""
+    if event.kind != names.CREDENTIAL_SET:
+        return event.kind in _FORGOTTEN
+    assert event.key is not None
+    reader = foundation.store.reader()
+    view = foundation.views.view(reader, DEFAULT_BRANCH)
+    current = reader.records.current(view.lineage, names.CREDENTIALS, event.key)
+    return current is None or current.sequence != event.sequence
 
 
 def _older(foundation: Foundation, after: int, until: int, now: int) -> Iterator[Event]:

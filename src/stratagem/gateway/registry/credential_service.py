@@ -53,6 +53,8 @@ class CredentialService:
     async def finish(self, given: inputs.FinishSignInInput) -> SignedIn:
         """Finish a sign-in whose browser came back to a program of the user."""
         sign_ins = self._runner.sign_ins
+        waiting = await asyncio.to_thread(sign_ins.find, given.state)
+        self._user(waiting.user, "sign_in_finish", ["tools", "sign-in", waiting.server])
         return await self._home.join(lambda: sign_ins.finish(given.state, given.code, given.issuer))
 
     async def give(self, given: inputs.CredentialInput) -> SignedIn:

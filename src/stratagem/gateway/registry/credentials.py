@@ -67,14 +67,17 @@ class CredentialStore:
         return 0 if kept is None else kept[0].sequence
 
     def write(self, server: str, user: str, credentials: UserCredentials, caller: Caller) -> None:
-        """Keep what a user is let in by; what it replaces is erased.
+        """Keep what a user is let in by.
+
+        What it replaces stays encrypted in the log until old executions are erased: erasing makes
+        the read models anew, which is too much for each token that is refreshed.
 
         Raises:
             SecretUnavailable: It cannot be encrypted.
         """
         key = _key(server, user)
 
-        def work(transaction: Transaction) -> int:
+        def work(transaction: Transaction) -> None:
             known = encryption_keys(transaction, self._foundation)
             kept: _KeptCredentials = {
                 "server": server,
@@ -83,10 +86,9 @@ class CredentialStore:
                 "kinds": sorted({"values", "oauth"}.intersection(credentials)),
                 "encrypted": self._cipher.encrypt(credentials, _place(server, user), known),
             }
-            return self._append(transaction, names.CREDENTIAL_SET, kept, key)
+            self._append(transaction, names.CREDENTIAL_SET, kept, key)
 
-        written = self._foundation.write(caller, work)
-        erase_earlier(self._foundation, caller, names.CREDENTIALS, key, before=written)
+        self._foundation.write(caller, work)
 
     def remove(self, server: str, user: str, caller: Caller) -> bool:
         """Forget what a user is let in by; return whether there was anything."""

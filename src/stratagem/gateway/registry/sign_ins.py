@@ -2,7 +2,8 @@
 
 What the second half needs from the first is kept encrypted in the log, so that the browser may
 come back to any process of a server. A sign-in is for one user of one server, ends by a time limit,
-and is used once. The state that the browser brings back is kept as a hash only.
+and is used once; what is left of it is erased with old executions. The state that the browser
+brings back is kept as a hash only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, cast
 
 import orjson
+from cachetools import TTLCache
 
 from stratagem import limits
 from stratagem.engine import moments
@@ -24,7 +26,7 @@ from stratagem.gateway import names
 from stratagem.gateway.registry.answers import SignedIn, SignInAnswer
 from stratagem.gateway.registry.credentials import UserCredentials
 from stratagem.gateway.registry.encryption import EncryptedDocument
-from stratagem.gateway.registry.secret_values import encryption_keys, erase_earlier
+from stratagem.gateway.registry.secret_values import encryption_keys
 from stratagem.gateway.registry.secrets import SecretGrants
 from stratagem.gateway.secret_grants import origin_of
 from stratagem.gateway.settings import SignInPlace
@@ -91,6 +93,10 @@ class SignIns:
         self._random = random
         self.place = place
         self._refreshing: dict[tuple[str, str], asyncio.Lock] = {}
+        # Whoever calls again and again before they have signed in is told of one sign-in.
+        self._waiting: TTLCache[tuple[str, str], SignInAnswer] = TTLCache(
+            limits.UPSTREAM_USER_CONNECTIONS_MAX, limits.SIGN_IN_SECONDS / 2
+        )
 
     async def token(
         self, definition: Mapping[str, Any], user: str, rejected: str | None = None
@@ -128,6 +134,8 @@ class SignIns:
         server = definition["name"]
         if redirect_uri is None and place is None:
             raise authorization_required(server, user, None)
+        if redirect_uri is None and (known := self._waiting.get((server, user))) is not None:
+            return known
         state = base64.urlsafe_b64encode(self._random(_STATE_BYTES)).decode().rstrip("=")
         if place is not None and place.workspace:
             state = f"{state}.{place.workspace}"
@@ -148,13 +156,16 @@ class SignIns:
         address = begun.address
         if redirect_uri is None:
             address = cast("SignInPlace", place).page_of(state)
-        return {
+        answer: SignInAnswer = {
             "server": server,
             "user": user,
             "address": address,
             "state": state,
             "expiresAt": moments.iso(expires),
         }
+        if redirect_uri is None:
+            self._waiting[server, user] = answer
+        return answer
 
     async def _settings_of(self, definition: Mapping[str, Any]) -> dict[str, Any]:
         """Return how users sign in to a server, with the secret of its client where it has one."""
@@ -246,17 +257,14 @@ class SignIns:
         self._foundation.write(_GATEWAY, work)
 
     def _use_up(self, state: str) -> _KeptSignIn:
-        def work(transaction: Transaction) -> tuple[_KeptSignIn, int]:
+        def work(transaction: Transaction) -> _KeptSignIn:
             kept = self._current(transaction, state)
             ended = {"server": kept["server"], "user": kept["user"]}
-            sequence = self._append(
-                transaction, names.SIGN_IN_ENDED, names.SIGN_INS, _key(state), ended
-            )
-            return kept, sequence
+            self._append(transaction, names.SIGN_IN_ENDED, names.SIGN_INS, _key(state), ended)
+            return kept
 
-        kept, sequence = self._foundation.write(_GATEWAY, work)
-        erase_earlier(self._foundation, _GATEWAY, names.SIGN_INS, _key(state), before=sequence)
-        return kept
+        self._waiting.clear()
+        return self._foundation.write(_GATEWAY, work)
 
     def _current(self, reader: Reader, state: str) -> _KeptSignIn:
         view = self._foundation.views.view(reader, DEFAULT_BRANCH)

@@ -132,9 +132,7 @@ class _SignInPages:
         """Run work on the sign-ins of the workspace that a state names."""
         workspace = state.partition(".")[2] or None
         if workspace is not None:
-            known = await asyncio.to_thread(self._database.workspaces)
-            if workspace not in known:
-                raise ResourceNotFound("No such sign-in waits.", field="state")
+            await asyncio.to_thread(self._look_for, state, workspace)
         gateway: GatewayParts = await asyncio.to_thread(
             lambda: self._database.runtime(workspace).gateway
         )
@@ -144,6 +142,13 @@ class _SignInPages:
             return await work(gateway.sign_ins())
 
         return await gateway.home.join(run)
+
+    def _look_for(self, state: str, workspace: str) -> None:
+        """Refuse a state that no workspace knows before one is opened, and held open, for it."""
+        if workspace not in self._database.workspaces():
+            raise ResourceNotFound("No such sign-in waits.", field="state")
+        with self._database.borrow(workspace) as runtime:
+            runtime.gateway.sign_ins().find(state)
 
 
 def _bind(mark: str, state: str) -> str:
