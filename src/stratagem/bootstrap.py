@@ -125,7 +125,6 @@ class Settings:
     stored tools may name ("package.tools:*"); None is any, for a program that opens its own.
     `sign_in_address`: where browsers come back to whose users sign in to upstream servers, and the
     workspace that is to know of it.
-    `personal`: the person's own database, which is read beside a project's.
     `personal`: the person's own database, which is read beside a project's. `git_folder`: where
     callers work, if the memory is to follow the git branch that is checked out there.
     """

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from stratagem import limits
 
@@ -154,6 +153,8 @@ def mask_address(text: str) -> str:
     """Return an address without its user, password and query; any other text as it is."""
     if "://" not in text:
         return text
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(text)
         port = f":{parts.port}" if parts.port else ""

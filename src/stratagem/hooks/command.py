@@ -12,6 +12,9 @@ import os
 import sys
 from typing import Final, NoReturn
 
+# First of all: what follows has patterns.
+from stratagem.hooks.pattern_cache import PatternCache  # isort: skip
+
 from stratagem.hooks.clients import (
     CLIENTS,
     COMPACT,
@@ -54,6 +57,7 @@ def is_hook_call(arguments: list[str]) -> bool:
 
 def run_hook(arguments: list[str]) -> NoReturn:
     """Answer the event on standard input, and end the process with status 0."""
+    patterns = PatternCache()
     client, name = arguments[1], arguments[2] if len(arguments) > 2 else ""  # noqa: PLR2004
     watch = _TimeLimit(_INPUT_SECONDS)
     answer = format_answer(client, name, "")
@@ -66,6 +70,11 @@ def run_hook(arguments: list[str]) -> NoReturn:
             watch.restart(settings.time_limit or _TIME_LIMITS[event.kind], answer)
             context = _handle(event, settings)
             answer = format_answer(client, event.name, context)
+            if event.kind == START:
+                from stratagem.hooks.turns import read_lean_patterns
+
+                read_lean_patterns()
+                patterns.keep()
     except Exception:  # noqa: BLE001 -- the outermost frame: a hook never gets in the way
         _report_fault()
     watch.finish(answer)

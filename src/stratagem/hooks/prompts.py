@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
@@ -76,7 +76,7 @@ def _find(
 
 def _line(place: str, memory: RecalledMemory) -> str:
     found = memory.content
-    day = datetime.fromtimestamp(found.at / 1_000_000, UTC).date().isoformat()
+    day = time.strftime("%Y-%m-%d", time.gmtime(found.at / 1_000_000))
     data = found.content.get("data")
     role = data.get("role") if isinstance(data, dict) else None
     name = found.key or (f"{role} said" if role else found.content.get("event", ""))

@@ -6,6 +6,8 @@ and bring the cards of fixes up to date. A start is answered with a brief.
 
 from __future__ import annotations
 
+from typing import Final
+
 from stratagem.bootstrap import Runtime
 from stratagem.debugging.kinds import SOLUTIONS
 from stratagem.debugging.records import IncidentRecords
@@ -19,7 +21,12 @@ from stratagem.hooks.git_branch import memory_branch
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 
-__all__ = ["handle_turn"]
+__all__ = ["handle_turn", "read_lean_patterns"]
+
+_SAMPLE_ERROR: Final = (
+    'Traceback (most recent call last):\n  File "app.py", line 3, in main\n'
+    "ModuleNotFoundError: No module named 'example'"
+)
 
 
 def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
@@ -48,6 +55,16 @@ def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -
         return text
     finally:
         runtime.close()
+
+
+def read_lean_patterns() -> None:
+    """Compile what prompts and failures need, so that it can be kept for them."""
+    import stratagem.hooks.prompts  # noqa: F401 -- for its patterns
+    from stratagem.debugging.signatures import fingerprint_and_headlines
+    from stratagem.redaction import mask
+
+    mask("password=secret token=secret mail@example.com")
+    fingerprint_and_headlines(_SAMPLE_ERROR)
 
 
 def _follow_git(

@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 __all__ = ["GROUP_PART", "LogLine", "plain", "read"]
 
 # A longer line is data; what it says about an error, it says at its beginning.
@@ -173,6 +171,9 @@ def _pieces(raw: str) -> Iterator[str]:
 
 def _record(line: str) -> str:
     """Return the message and the trace of a log record in JSON; nothing if it is none."""
+    # Few texts have one, and importing it takes longer than reading most of them.
+    import orjson
+
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

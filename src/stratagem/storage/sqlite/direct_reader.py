@@ -11,13 +11,14 @@ answers with those of the store.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import apsw
+
+from stratagem.storage.sqlite.plain_hash import sha256
 
 __all__ = ["FORMAT", "READ_MODELS_FORMAT", "Content", "DirectReader", "UnreadableError"]
 
@@ -123,7 +124,7 @@ class DirectReader:
 def _hash(salt: bytes, names: list[str | None], payload: bytes) -> bytes:
     """Return the hash of what an event says, as `engine.events.content_hash` does."""
     about = json.dumps(names, ensure_ascii=False, separators=(",", ":")).encode()
-    return hashlib.sha256(salt + about + b"\n" + payload).digest()
+    return sha256(salt + about + b"\n" + payload).digest()
 
 
 def _read_queries() -> dict[str, str]:
