@@ -124,7 +124,8 @@ class DirectReader:
 def _hash(salt: bytes, names: list[str | None], payload: bytes) -> bytes:
     """Return the hash of what an event says, as `engine.events.content_hash` does."""
     about = json.dumps(names, ensure_ascii=False, separators=(",", ":")).encode()
-    return sha256(salt + about + b"\n" + payload).digest()
+    digest: bytes = sha256(salt + about + b"\n" + payload).digest()
+    return digest
 
 
 def _read_queries() -> dict[str, str]:
