@@ -669,6 +669,8 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 # Requests that are sent ahead are parsed out of so many bytes at a time. The shortest have 18
 # bytes, and parsing one takes 20 microseconds, so that others wait for 5 milliseconds at most.
 PARSED_AT_ONCE_BYTES: Final = 4 * 1024
+# After so long others have their turn, however much has come.
+PARSED_AT_ONCE_SECONDS: Final = 0.005
 # A connection whose last request was answered is kept open for the next one.
 KEEP_ALIVE_SECONDS: Final = 5
 # What is sent and not taken: a client that reads nothing for this long is gone or means harm.

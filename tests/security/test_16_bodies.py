@@ -288,6 +288,17 @@ async def test_large_bodies_are_read_one_at_a_time_and_callers_take_turns() -> N
 
 
 @pytest.mark.anyio
+async def test_time_that_a_body_waited_itself_makes_no_other_wait() -> None:
+    queue = LargeBodyQueue()
+    await queue.run("ann", lambda: threading.Event().wait(0.5))
+    began = time.monotonic()
+
+    await queue.run("bob", lambda: None)
+
+    assert time.monotonic() - began < 0.5 * limits.LARGE_REQUEST_REST / 2
+
+
+@pytest.mark.anyio
 async def test_a_turn_that_fails_or_is_given_up_is_the_next_ones() -> None:
     turns, going = LargeBodyQueue(), threading.Event()
     first = asyncio.create_task(turns.run("one", lambda: going.wait(10)))

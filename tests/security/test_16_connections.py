@@ -190,9 +190,12 @@ def test_requests_that_are_sent_ahead_are_read_a_few_at_a_time(
     assert health(crowded) == 200
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
 def test_a_body_that_is_sent_with_requests_behind_it_is_whole(
-    crowded: House, opened: ExitStack
+    crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
+    """Whether others have their turn after each piece of it, or not."""
+    monkeypatch.setattr(limits, "PARSED_AT_ONCE_SECONDS", seconds)
     body = json.dumps({"key": "ahead", "value": "é" * 150_000}).encode()
     host = "{}:{}".format(*crowded.address)
     store = f"POST /api/memory/strata_store HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}"

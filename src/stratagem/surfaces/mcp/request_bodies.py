@@ -33,14 +33,19 @@ _DEPTH_MAX: Final = limits.VALUE_DEPTH_MAX + 3
 # What the parser is given of a body that it would not read, or not soon: it then makes all its
 # other checks, and refuses it as no JSON.
 _UNREADABLE: Final = b"{"
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 
 
 class _ReadBody(NamedTuple):
-    """What the protocol's parser is given, what is kept from it, and what is wrong."""
+    """What the protocol's parser is given, what is kept from it, and what is wrong.
+
+    `head` is what has to be known of a message to refuse it, where that was read already.
+    """
 
     body: bytes
     arguments: dict[str, Any] | None = None
     fault: StratagemError | None = None
+    head: bytes | None = None
 
 
 class RequestBodies:
@@ -75,7 +80,7 @@ class RequestBodies:
                 reading = await self._large_bodies.run(sender_of(scope), partial(_read_large, body))
             else:
                 reading = _ReadBody(_UNREADABLE if is_deeper(body, _DEPTH_MAX) else body)
-            fault = reading.fault
+            fault, body = reading.fault, reading.head or body
             arguments.update(reading.arguments or {})
             return {**message, "body": reading.body}
 
@@ -123,12 +128,40 @@ def _read_large(body: bytes) -> _ReadBody:
     if params and message.get("method") == "tools/call" and arguments:
         # Of the same type, which is all that is said of arguments that are no object.
         params["arguments"] = type(arguments)()
-    rest = json.dumps(message).encode()
-    if len(rest) > limits.REQUEST_INLINE_BYTES:
-        most = limits.REQUEST_INLINE_BYTES
-        message_text = f"A message may take {most:,} bytes besides the arguments of a tool."
-        return _ReadBody(_UNREADABLE, fault=RequestTooLarge(message_text, limit=most))
+    most = limits.REQUEST_INLINE_BYTES
+    rest = json.dumps(message).encode() if _is_small(message, most) else None
+    if rest is None or len(rest) > most:
+        words = f"A message may take {most:,} bytes besides the arguments of a tool."
+        fault = RequestTooLarge(words, limit=most)
+        return _ReadBody(_UNREADABLE, fault=fault, head=_head(message))
     return _ReadBody(rest, arguments if isinstance(arguments, dict) else None)
+
+
+def _is_small(value: Any, most: int) -> bool:
+    """Whether a document may fit so many bytes; found without writing a large one."""
+    left, open_values = most, [value]
+    while open_values and left > 0:
+        each = open_values.pop()
+        left -= len(each) if isinstance(each, str) else 1
+        if isinstance(each, dict):
+            left -= sum(map(len, each)) if len(each) <= left else left
+            open_values.extend(each.values() if left > 0 else ())
+        elif isinstance(each, list):
+            left -= len(each)
+            open_values.extend(each if left > 0 else ())
+    return left > 0
+
+
+def _head(message: Any) -> bytes | None:
+    """Return a message without what makes it large: enough to say whose it is, and to whom."""
+    if not isinstance(message, dict):
+        return None
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(_VERSION) if isinstance(meta, dict) else None
+    kept = {"id": message.get("id"), "method": message.get("method")}
+    shown = {**kept, "params": {"_meta": {_VERSION: version}}}
+    return json.dumps(shown).encode() if _is_small(shown, limits.REQUEST_INLINE_BYTES) else None
 
 
 def _answer(body: bytes, fault: StratagemError | None) -> Response | None:

@@ -322,6 +322,7 @@ class _PiecewiseParsing(asyncio.Protocol):
     """
 
     flow: Any
+    transport: Any
     loop: asyncio.AbstractEventLoop
     _unparsed: bytes = b""
 
@@ -347,10 +348,17 @@ class _PiecewiseParsing(asyncio.Protocol):
         raise NotImplementedError
 
     def _parse(self) -> None:
+        if self.transport.is_closing():
+            return
         data, at = self._unparsed, 0
+        # A body in chunks of a byte each takes a hundred times as long as one that is whole.
+        until = self.loop.time() + limits.PARSED_AT_ONCE_SECONDS
         while at < len(data) and _reads_http(self) and not _has_waiting_requests(self):
             super().data_received(data[at : at + limits.PARSED_AT_ONCE_BYTES])
             at += limits.PARSED_AT_ONCE_BYTES
+            if self.loop.time() > until:
+                self.loop.call_soon(self._parse)
+                break
         self._unparsed = data[at:] if _reads_http(self) else b""
         self.flow.hold(bool(self._unparsed))
         if at:

@@ -2,8 +2,8 @@
 
 A parser holds the interpreter until it is done, wherever it runs: a caller who sends one large
 body after the other would take it from all others. After each body the next one waits for a
-multiple of the time that this one took, so that reading takes a share of the interpreter that
-others do not notice. After a caller's turn comes the turn of another one.
+multiple of the processor time that this one took, so that reading takes a share of the interpreter
+that others do not notice. After a caller's turn comes the turn of another one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,21 @@ class LargeBodyQueue:
     async def run(self, caller: str, work: Callable[[], T]) -> T:
         """Do the work in a thread when it is the caller's turn; what it raises is raised."""
         await self._enter(caller)
-        began = time.perf_counter()
+        took = 0.0
+
+        def timed() -> T:
+            nonlocal took
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                # The time that it waited for others is no time that others waited for it.
+                took = time.thread_time() - began
+
         try:
-            return await to_thread.run_sync(work)
+            return await to_thread.run_sync(timed)
         finally:
-            self._rest(time.perf_counter() - began)
+            self._rest(took)
 
     async def _enter(self, caller: str) -> None:
         if self._busy:
