@@ -35,7 +35,7 @@ class LargeBodyQueue:
         await self._enter(caller)
         took = 0.0
 
-        def timed() -> T:
+        def measure() -> T:
             nonlocal took
             began = time.thread_time()
             try:
@@ -45,7 +45,7 @@ class LargeBodyQueue:
                 took = time.thread_time() - began
 
         try:
-            return await to_thread.run_sync(timed)
+            return await to_thread.run_sync(measure)
         finally:
             self._rest(took)
 
