@@ -17,6 +17,7 @@ from evals import (
     injection,
     recall,
     repair,
+    text_tools,
     tools,
     tracebacks,
     vectors,
@@ -36,6 +37,7 @@ SUITES: Final[dict[str, Suite]] = {
         injection.SUITE,
         repair.SUITE,
         tools.SUITE,
+        text_tools.SUITE,
     )
 }
 

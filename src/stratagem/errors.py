@@ -67,6 +67,7 @@ __all__ = [
     "SwitchUnavailable",
     "ToolExists",
     "ToolNotFound",
+    "ToolUnavailable",
     "TransactionConflict",
     "TransactionEnded",
     "Unauthenticated",
@@ -380,6 +381,13 @@ class ToolNotFound(StratagemError):
     hint_default = "List the tools, or search for one with tools_discover."
 
 
+class ToolUnavailable(StratagemError):
+    """A standard tool lacks what it needs: a library, a key or a connection."""
+
+    code = "tool_unavailable"
+    hint_default = "The hint of each case says what to install or to set."
+
+
 class ToolExists(StratagemError):
     """A tool of this name is registered already."""
 
@@ -590,6 +598,7 @@ TABLE: dict[str, Row] = {
     "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND", "arguments"),
     "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND", "arguments"),
     "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND", "arguments"),
+    "tool_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR", "nobody"),
     "tool_exists": Row(409, -32009, 4, "VALIDATION_ERROR", "arguments"),
     "execution_error": Row(502, -32010, 8, "EXECUTION_ERROR", "tool"),
     "timeout": Row(504, -32010, 8, "TIMEOUT", "tool"),

@@ -421,6 +421,61 @@ CONVERTED_CHARS_MAX: Final = 1_000_000
 # Steps of one transformation.
 TRANSFORMATIONS_MAX: Final = 50
 
+# Programs that read what strangers wrote. Libraries for documents and code take some 300 MB of
+# address space before they begin.
+CHILD_MEMORY_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
+CHILD_OUTPUT_BYTES_MAX: Final = 16 * 1024 * 1024
+# A file that is given as base64 within the arguments of a call, and what it may unpack to.
+DOCUMENT_BASE64_CHARS_MAX: Final = 8_000_000
+DOCUMENT_EXPANDED_BYTES_MAX: Final = 64 * 1024 * 1024
+DOCUMENT_ROWS_MAX: Final = 100_000
+DOCUMENT_SECONDS_MAX: Final = 20.0
+# Search providers give at most 20 to 50 results a page; a query of more words finds nothing.
+SEARCH_QUERY_CHARS_MAX: Final = 400
+SEARCH_RESULTS_MAX: Final = 50
+SEARCH_SNIPPET_CHARS_MAX: Final = 2_000
+# A page is parsed in memory at ten times its size; its text is read by a model.
+PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
+PAGE_CHARS_MAX: Final = 200_000
+PAGE_EXCERPT_CHARS_MAX: Final = 10_000
+PAGE_LINKS_MAX: Final = 200
+# Texts that are analysed sentence by sentence, in Python; a summary compares each with each.
+ANALYSED_CHARS_MAX: Final = 200_000
+SENTENCE_CHARS_MAX: Final = 5_000
+SUMMARY_CHARS_READ_MAX: Final = 500_000
+SUMMARY_SENTENCES_READ_MAX: Final = 3_000
+ENTITIES_MAX: Final = 2_000
+# Code that is read at once: about ten thousand lines, or a small repository.
+CODE_CHARS_MAX: Final = 1_000_000
+CODE_FILES_MAX: Final = 500
+CODE_ISSUES_MAX: Final = 1_000
+CODE_SECONDS_MAX: Final = 50.0
+CODE_RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
+REPOSITORY_BYTES_MAX: Final = 16 * 1024 * 1024
+# What is sent to a model; longer than the context of most.
+MODEL_PROMPT_CHARS_MAX: Final = 400_000
+# Made-up rows, and rows that are analysed in Python.
+SYNTHETIC_ROWS_MAX: Final = 10_000
+ANALYSED_ROWS_MAX: Final = 100_000
+ANALYSED_COLUMNS_MAX: Final = 200
+# A query for a model to read; what a writable database may grow to in one statement.
+SQL_CHARS_MAX: Final = 50_000
+QUERY_ROWS_MAX: Final = 5_000
+QUERY_FILE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
+# Most services take events of up to a megabyte, and most mail servers ten.
+WEBHOOK_BYTES_MAX: Final = 1024 * 1024
+WEBHOOK_ANSWER_BYTES_MAX: Final = 64 * 1024
+MAIL_BYTES_MAX: Final = 10 * 1024 * 1024
+MAIL_SECONDS_MAX: Final = 30.0
+# Files of granted folders are read and written as a whole, and shown to a model by lines.
+FILE_BYTES_MAX: Final = 5 * 1024 * 1024
+FILE_LINES_SHOWN_MAX: Final = 2_000
+FILE_PATH_CHARS_MAX: Final = 1_000
+FOLDER_ENTRIES_MAX: Final = 2_000
+FOLDER_FILES_MAX: Final = 20_000
+# Connections are all read whenever one of them changes.
+NAMED_CONNECTIONS_MAX: Final = 200
+
 # Outbound HTTP: an answer is held in memory, parsed and recorded.
 OUTBOUND_BYTES_DEFAULT: Final = 4 * 1024 * 1024
 OUTBOUND_BYTES_MAX: Final = 32 * 1024 * 1024

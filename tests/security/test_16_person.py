@@ -46,6 +46,10 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "server_refresh": ({"name": "sh", "approve": True}, "tools refresh sh --approve"),
     "approval_decide": ({"id": "call_1", "decision": "approve"}, "tools approve call_1"),
     "toolset_define": ({"name": "sums", "allow": ["*"]}, "toolset_define"),
+    "connection_set": (
+        {"name": "root", "kind": "folder", "settings": {"path": "/", "writable": True}},
+        "connection_set",
+    ),
     "tool_register": (
         {**_TOOL, "handler": {"type": "python", "callable": "os:system"}},
         "os:system",
@@ -58,7 +62,14 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
 # Those whose arguments hold a secret are offered to no model, and are no tools.
 OFFERED = {name: each for name, each in RESERVED.items() if not TABLE[name].confidential}
 # Of these the machine is concerned, so that another workspace's administrator has no say.
-OF_HOST = ("guardrail_define", "secret_set", "server_add", "tool_register", "tool_update")
+OF_HOST = (
+    "connection_set",
+    "guardrail_define",
+    "secret_set",
+    "server_add",
+    "tool_register",
+    "tool_update",
+)
 
 
 def nested(name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

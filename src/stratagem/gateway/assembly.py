@@ -21,11 +21,14 @@ from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.calls.rights import ToolRights
 from stratagem.gateway.calls.work import WorkInProgress
+from stratagem.gateway.catalogue.standard_tool import CatalogueParts
+from stratagem.gateway.catalogue.standard_tools import CatalogueTools
 from stratagem.gateway.definitions.contract import Runner
 from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.operation import CallOperation, CheckOperation, OperationRunner
 from stratagem.gateway.handlers.runners import Runners
+from stratagem.gateway.handlers.threads import Threads
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import Advisor, LearningCorrector
 from stratagem.gateway.parts import GatewayParts
@@ -68,8 +71,11 @@ def assemble(
     home, new_id = HomeLoop(), partial(_new_id, random)
     events = GatewayEvents(home)
     secrets = _secrets(foundation, settings, random)
-    runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
-    registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
+    makers = _runner_makers(lambda: parts, lambda: standard, settings, secrets, call_operation)
+    runners = Runners(makers)
+    standard = _standard_tools(foundation, lambda: parts)
+    own = [*_builtin(foundation), *_operations(table, schema_of)]
+    registry = Registry(own, runners.check, standard=standard)
     shared = _share(foundation, events, new_id, advisor)
     executor = _executor(
         foundation,
@@ -228,8 +234,24 @@ def _recommender(parts: GatewayParts, advisor: Advisor | None) -> Recommender:
     )
 
 
+def _standard_tools(
+    foundation: Foundation, get_parts: Callable[[], GatewayParts]
+) -> CatalogueTools:
+    """Return the standard tools; their modules are imported when they are first asked for."""
+    return CatalogueTools(
+        foundation,
+        CatalogueParts(
+            outbound=lambda: get_parts().outbound(),
+            embedder=foundation.index.embedder,
+            clock=foundation.store.now,
+            threads=Threads(),
+        ),
+    )
+
+
 def _runner_makers(
     get_parts: Callable[[], GatewayParts],
+    get_standard: Callable[[], CatalogueTools],
     settings: GatewaySettings,
     secrets: SecretGrants,
     call_operation: CallOperation,
@@ -248,7 +270,7 @@ def _runner_makers(
         "python": lambda: _python(settings),
         "client": ClientRunner,
         "code": lambda: _code(get_parts()),
-        "builtin": lambda: _builtin_runner(get_parts()),
+        "builtin": lambda: _builtin_runner(get_parts(), get_standard()),
     }
 
 
@@ -313,11 +335,14 @@ def _code(parts: GatewayParts) -> Runner:
     return CodeRunner(parts.sandbox())
 
 
-def _builtin_runner(parts: GatewayParts) -> Runner:
+def _builtin_runner(parts: GatewayParts, standard: CatalogueTools) -> Runner:
     from stratagem.gateway.builtin import BuiltinRunner
 
     return BuiltinRunner(
-        clock=parts.foundation.store.now, sandbox=parts.sandbox, outbound=parts.outbound
+        clock=parts.foundation.store.now,
+        sandbox=parts.sandbox,
+        outbound=parts.outbound,
+        standard=standard,
     )
 
 
@@ -338,6 +363,8 @@ def _builtin(foundation: Foundation) -> list[Tool]:
             0,
         )
         for definition in DEFINITIONS
+        # It has connections, and so is one of the standard tools.
+        if definition["name"] != "api_caller"
     ]
 
 

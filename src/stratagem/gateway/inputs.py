@@ -436,6 +436,24 @@ class ToolSetNameInput(Input):
 
 
 @dataclass(kw_only=True)
+class ConnectionInput(Input):
+    """Parameters of connection_set."""
+
+    name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
+    kind: Literal["search", "database", "webhook", "smtp", "api", "folder"] = param(
+        "What it leads to"
+    )
+    settings: dict[str, Any] = param("Where and how; secrets as ${NAME}")
+
+
+@dataclass(kw_only=True)
+class ConnectionNameInput(Input):
+    """Parameters of connection_remove."""
+
+    name: str = param("Its name", min_length=1, max_length=64, quiet=True)
+
+
+@dataclass(kw_only=True)
 class ApprovalInput(Input):
     """Parameters of approval_decide."""
 

@@ -266,4 +266,5 @@ KINDS: Final = (
     _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
     _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),
     _simple(names.SETTING, names.SETTING_CHANGED, names.SETTING_REMOVED),
+    _simple(names.CONNECTION, names.CONNECTION_SET, names.CONNECTION_REMOVED),
 )

@@ -8,6 +8,10 @@ from stratagem.engine.events import Space
 
 __all__ = [
     "APPROVALS",
+    "CONNECTION",
+    "CONNECTIONS",
+    "CONNECTION_REMOVED",
+    "CONNECTION_SET",
     "CORRECTIONS_FAILED",
     "CORRECTIONS_OK",
     "CORRECTIONS_OPEN",
@@ -73,6 +77,7 @@ GUARDRAIL: Final = "guardrail"
 SERVER: Final = "server"
 PROVIDER: Final = "provider"
 SETTING: Final = "gateway_setting"
+CONNECTION: Final = "connection"
 PIPELINE_RUN: Final = "pipeline_run"
 STEP: Final = "pipeline_step"
 CORRECTION_OK: Final = "correction_ok"
@@ -102,6 +107,7 @@ GUARDRAILS: Final = Space(GUARDRAIL, _NAMESPACE)
 SERVERS: Final = Space(SERVER, _NAMESPACE)
 PROVIDERS: Final = Space(PROVIDER, _NAMESPACE)
 SETTINGS: Final = Space(SETTING, _NAMESPACE)
+CONNECTIONS: Final = Space(CONNECTION, _NAMESPACE)
 PIPELINE_RUNS: Final = Space(PIPELINE_RUN, _NAMESPACE)
 STEPS: Final = Space(STEP, _NAMESPACE)
 CORRECTIONS_OK: Final = Space(CORRECTION_OK, _NAMESPACE)
@@ -144,6 +150,8 @@ PROVIDER_CONFIGURED: Final = "ProviderConfigured"
 PROVIDER_REMOVED: Final = "ProviderRemoved"
 SETTING_CHANGED: Final = "GatewaySettingChanged"
 SETTING_REMOVED: Final = "GatewaySettingRemoved"
+CONNECTION_SET: Final = "ConnectionSet"
+CONNECTION_REMOVED: Final = "ConnectionRemoved"
 TOOLS_RECOMMENDED: Final = "ToolsRecommended"
 TOOL_SET_DEFINED: Final = "ToolSetDefined"
 TOOL_SET_REMOVED: Final = "ToolSetRemoved"

@@ -18,6 +18,7 @@ from stratagem.parameters import Input
 __all__ = [
     "ADD_SERVER",
     "APPROVE_SERVER",
+    "CONNECT",
     "DECIDE",
     "DEFINE_GUARDRAIL",
     "DEFINE_SET",
@@ -125,6 +126,12 @@ DEFINE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailInput]] = PersonNeeded(
 )
 REMOVE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailNameInput]] = PersonNeeded(
     "ends a check of calls", lambda given: ["guardrails", "rm", given.name]
+)
+# Paths and hosts are those of the machine that the server runs on.
+CONNECT: Final[PersonNeeded[inputs.ConnectionInput]] = PersonNeeded(
+    "says which databases, hosts and folders tools may reach",
+    _call("connection_set"),
+    of_host=lambda _given: True,
 )
 ERASE: Final[PersonNeeded[inputs.RetentionInput]] = PersonNeeded(
     "erases for good",

@@ -17,6 +17,7 @@ from stratagem.gateway.calls.secret_service import SecretService
 from stratagem.gateway.person import (
     ADD_SERVER,
     APPROVE_SERVER,
+    CONNECT,
     DECIDE,
     DEFINE_GUARDRAIL,
     DEFINE_SET,
@@ -40,6 +41,7 @@ from stratagem.gateway.registry.answers import (
     ToolSetList,
     ToolUpdate,
 )
+from stratagem.gateway.registry.connection_service import ConnectionService
 from stratagem.gateway.registry.credential_service import CredentialService
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
@@ -549,6 +551,59 @@ OPERATIONS: tuple[Operation, ...] = (
         reads=True,
         sdk=SdkMethod("toolsets"),
         commands=(CommandHint(("tools", "sets"), "Show the named sets of tools."),),
+    ),
+    row(
+        "connection_set",
+        "Set connection",
+        "Set a named connection for the standard tools: a search provider, a database, a webhook, "
+        "a mail account, an API or a folder. Secrets in its settings are written ${NAME}.",
+        inputs.ConnectionInput,
+        services.connections,
+        ConnectionService.set,
+        answer_fields=("name", "kind"),
+        toolset="registry",
+        right="admin",
+        person=CONNECT,
+        sdk=SdkMethod("set_connection", ("name", "kind", "settings")),
+        commands=(
+            CommandHint(
+                ("tools", "connect"),
+                "Set a named connection: a search provider, database, webhook, mail account, API "
+                "or folder.",
+                positional=("name", "kind", "settings"),
+            ),
+        ),
+    ),
+    row(
+        "connection_remove",
+        "Remove connection",
+        "Remove a named connection; tools that have no other become unavailable.",
+        inputs.ConnectionNameInput,
+        services.connections,
+        ConnectionService.remove,
+        toolset="registry",
+        right="admin",
+        destructive=True,
+        sdk=SdkMethod("remove_connection", ("name",)),
+        commands=(
+            CommandHint(
+                ("tools", "disconnect"), "Remove a named connection.", positional=("name",)
+            ),
+        ),
+    ),
+    row(
+        "connections_list",
+        "List connections",
+        "The named connections of the standard tools; never the values of secrets.",
+        inputs.NothingInput,
+        services.connections,
+        ConnectionService.list,
+        answer_fields=("connections",),
+        toolset="registry",
+        right="admin",
+        reads=True,
+        sdk=SdkMethod("connections"),
+        commands=(CommandHint(("tools", "connections"), "Show the named connections."),),
     ),
     row(
         "approvals_list",

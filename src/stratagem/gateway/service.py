@@ -177,7 +177,7 @@ class Gateway:
         """Return the tools that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
-            every = self._registry.all(reader.records, view)
+            every = self._registry.all(reader, view)
             fitting = [tool for tool in every if _matches(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])

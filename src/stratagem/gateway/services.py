@@ -20,6 +20,7 @@ from stratagem.gateway.learning.service import (
 )
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers.service import ProviderService
+from stratagem.gateway.registry.connection_service import ConnectionService
 from stratagem.gateway.registry.credential_service import CredentialService
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
@@ -30,6 +31,7 @@ from stratagem.operation import Caller
 
 __all__ = [
     "approvals",
+    "connections",
     "correction_analysis",
     "corrections",
     "credentials",
@@ -121,6 +123,11 @@ def guardrails(parts: GatewayParts, caller: Caller) -> GuardrailService:
 def tool_sets(parts: GatewayParts, caller: Caller) -> ToolSetService:
     """Return the named sets of tools, for a caller."""
     return ToolSetService(parts.foundation, caller)
+
+
+def connections(parts: GatewayParts, caller: Caller) -> ConnectionService:
+    """Return the named connections of the standard tools, for a caller."""
+    return ConnectionService(parts.foundation, caller)
 
 
 def approvals(parts: GatewayParts, caller: Caller) -> ApprovalService:

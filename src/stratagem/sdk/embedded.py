@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from os import PathLike
@@ -272,6 +272,7 @@ def open_database(
     actor: str = "sdk",
     workspace: str = "default",
     create: bool = True,
+    allow_hosts: Sequence[str] = (),
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
 
@@ -282,7 +283,8 @@ def open_database(
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     `redaction`: how much debugging masks of what may be secret. `relevance_min`: how likely a known
-    problem must be the one at hand for its fix to be recommended.
+    problem must be the one at hand for its fix to be recommended. `allow_hosts`: hosts that tools
+    may call though they are not public, such as "localhost:8888".
     """
     if not create:
         check_there(check_path(path))
@@ -294,6 +296,7 @@ def open_database(
         redaction=redaction,
         relevance_min=relevance_min,
         workspace=workspace,
+        allow_hosts=tuple(allow_hosts),
     )
     return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import timedelta
@@ -289,6 +289,7 @@ def open_async(
     actor: str = "sdk",
     workspace: str = "default",
     create: bool = True,
+    allow_hosts: Sequence[str] = (),
 ) -> _Opening:
     """Open a database for a program with an event loop: `async with stratagem.open_async(…) as db`.
 
@@ -304,6 +305,7 @@ def open_async(
         redaction=redaction,
         relevance_min=relevance_min,
         workspace=workspace,
+        allow_hosts=tuple(allow_hosts),
     )
     caller = own_caller(actor, namespace, branch)
     return _Opening(lambda: open_runtime(settings, caller))

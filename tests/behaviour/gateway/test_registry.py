@@ -170,24 +170,24 @@ def test_a_list_takes_every_filter_and_goes_on_in_pages(call: Call) -> None:
     call(
         "tool_register",
         **definition(
-            "zebras", description="Find zebras.", category="search", provider="acme",
+            "zebras", description="Find zebras.", category="animals", provider="acme",
             tags=["striped"], capabilities=["real-time", "paged"],
         ),
     )  # fmt: skip
-    call("tool_register", **definition("horses", category="search", capabilities=["real-time"]))
+    call("tool_register", **definition("horses", category="animals", capabilities=["real-time"]))
 
     def names(**filters: Any) -> list[str]:
         return [each["name"] for each in call("tools_list", **filters)["tools"]]
 
-    assert sorted(names(category="search")) == ["horses", "zebras"]
+    assert sorted(names(category="animals")) == ["horses", "zebras"]
     assert names(provider="acme") == ["zebras"]
     assert names(tags=["striped"]) == ["zebras"]
     assert names(capabilities=["real-time", "paged"]) == ["zebras"]
     assert names(search="ZEBRAS") == ["zebras"]
     assert names(status="deprecated") == []
-    first, second = names(category="search", limit=1), names(category="search", limit=1, offset=1)
+    first, second = names(category="animals", limit=1), names(category="animals", limit=1, offset=1)
     assert sorted(first + second) == ["horses", "zebras"]
-    assert call("tools_list", category="search", limit=1)["total"] == 2
+    assert call("tools_list", category="animals", limit=1)["total"] == 2
 
 
 @proves("tool:branch")

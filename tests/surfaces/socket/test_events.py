@@ -180,7 +180,7 @@ def test_a_batch_is_answered_by_one_list(client: Client) -> None:
         {
             "executions": [
                 {"toolName": "calculator", "arguments": {"expression": "1 + 1"}},
-                {"toolName": "sentiment_analysis", "arguments": {"text": "Great product!"}},
+                {"toolName": "no_such_tool", "arguments": {"text": "Great product!"}},
             ],
             "parallel": True,
             "context": {"requestId": "batch-7"},
@@ -191,7 +191,7 @@ def test_a_batch_is_answered_by_one_list(client: Client) -> None:
     assert answer["data"] == results
     assert [(each["toolName"], each["success"]) for each in results] == [
         ("calculator", True),
-        ("sentiment_analysis", False),
+        ("no_such_tool", False),
     ]
     assert {each["requestId"] for each in results} == {"batch-7"}
     half = client.event("mcp:tool:progress", lambda data: data["percentage"] == 50)
@@ -230,7 +230,7 @@ def test_the_cache_is_configured_and_cleared(client: Client) -> None:
 
 
 def test_an_agent_learns_which_of_its_tools_are_there(client: Client) -> None:
-    given = {"agentId": "research-agent", "requiredTools": ["calculator", "web_search"]}
+    given = {"agentId": "research-agent", "requiredTools": ["calculator", "web_search", "psi"]}
 
     client.ask("mcp:tools:init", given)
 
@@ -238,7 +238,10 @@ def test_an_agent_learns_which_of_its_tools_are_there(client: Client) -> None:
     assert answer["agentId"] == "research-agent"
     assert answer["ready"] is False
     assert [tool["name"] for tool in answer["available"]] == ["calculator"]
-    assert answer["missing"] == ["web_search"]
+    assert answer["missing"] == ["psi"]
+    [lacking] = answer["unavailable"]
+    assert lacking["name"] == "web_search"
+    assert "stratagem tools connect" in lacking["nextStep"]
 
 
 def test_a_provider_is_configured(client: Client) -> None:

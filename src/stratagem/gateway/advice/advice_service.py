@@ -106,6 +106,8 @@ class AdviceService:
         """Return why a tool cannot be called now."""
         if tool.name in resting:
             return "It failed too often and is given a rest."
+        if (lacking := tool.unavailable) is not None:
+            return f"{lacking['reason']} {lacking['nextStep']}"
         return _WHY_NOT.get(tool.status) or tool.fault or self._missing_function(tool)
 
     def _missing_function(self, tool: Tool) -> str | None:

@@ -7,6 +7,8 @@ not asked for, or because there is nothing to report.
 # Without `from __future__ import annotations`: `NotRequired` counts only where it is evaluated.
 from typing import Any, Literal, NotRequired, TypedDict
 
+from stratagem.gateway.registry.answers import MissingPart
+
 __all__ = [
     "AgentPerformance",
     "AgentStanding",
@@ -212,6 +214,7 @@ class DiscoveredTool(TypedDict):
     description: str
     category: str
     source: ToolSource
+    unavailable: NotRequired[MissingPart]
     inputSchema: NotRequired[dict[str, Any]]
 
 

@@ -213,6 +213,8 @@ def _discovered_tool(tool: Tool, given: DiscoverInput) -> DiscoveredTool:
         "category": tool.category,
         "source": source_of(tool),
     }
+    if (lacking := tool.unavailable) is not None:
+        answer["unavailable"] = lacking
     if given.include_schema:
         answer["inputSchema"] = tool.content["inputSchema"]
     return answer

@@ -6,9 +6,9 @@ outside (a clock, a sandbox, the guarded way to other hosts) is given to `tools`
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from stratagem.errors import ToolNotFound, ValidationFailed
 from stratagem.gateway.builtin import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stratagem.gateway.outbound import Outbound
     from stratagem.gateway.sandbox import Sandbox
 
-__all__ = ["DEFINITIONS", "BuiltinRunner", "BuiltinTool", "tools"]
+__all__ = ["DEFINITIONS", "BuiltinRunner", "BuiltinTool", "StandardRunner", "tools"]
 
 BuiltinRun = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
 
@@ -94,6 +94,18 @@ def tools(
     return [BuiltinTool(_definition(tool), run) for tool, run in found]
 
 
+class StandardRunner(Protocol):
+    """Runs the standard tools, whose room is above this one."""
+
+    def names(self) -> Collection[str]:
+        """Return what they are called."""
+        ...
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Return what the tool gives that a handler names."""
+        ...
+
+
 class BuiltinRunner:
     """Runs the built-in tools: a handler is `{"type": "builtin", "name": NAME}`."""
 
@@ -103,13 +115,15 @@ class BuiltinRunner:
         clock: Callable[[], int],
         sandbox: Callable[[], Sandbox] | None = None,
         outbound: Callable[[], Outbound] | None = None,
+        standard: StandardRunner | None = None,
     ) -> None:
         made = tools(clock=clock, sandbox=sandbox, outbound=outbound)
         self._runs = {tool.definition["name"]: tool.run for tool in made}
+        self._standard = standard
 
     def check(self, handler: Handler) -> list[str]:
         """Accept the name of a built-in tool."""
-        if handler.get("name") not in self._runs:
+        if handler.get("name") not in self._runs and not self._is_standard(handler):
             raise ValidationFailed(
                 f"`handler.name` is one of {', '.join(self._runs)}.", field="handler.name"
             )
@@ -117,10 +131,15 @@ class BuiltinRunner:
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Return what the tool gives."""
+        if self._standard is not None and self._is_standard(handler):
+            return await self._standard.run(handler, run)
         found = self._runs.get(handler.get("name", ""))
         if found is None:
             raise ToolNotFound(f"No built-in tool is called {handler.get('name')!r}.")
         return await found(run.arguments, run)
+
+    def _is_standard(self, handler: Handler) -> bool:
+        return self._standard is not None and handler.get("name") in self._standard.names()
 
     async def close(self) -> None:
         """End nothing: what the tools use belongs to others."""

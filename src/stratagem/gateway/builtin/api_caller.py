@@ -1,24 +1,27 @@
 """`api_caller`: any request to any public service, through the guard.
 
 It answers with whatever status the service gave: an error of the service is an answer here, for
-whoever called to read.
+whoever called to read. With a named connection the address is a path below the connection's own,
+and its headers, which may hold secrets, are sent along.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 import orjson
 
 from stratagem import limits
-from stratagem.errors import ExecutionFailed, ValidationFailed
+from stratagem.errors import ExecutionFailed, PermissionDenied, ValidationFailed
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.outbound.client import METHODS, Outbound
 from stratagem.gateway.outbound.guard import check_url
 from stratagem.gateway.outbound.results import body_of
 from stratagem.gateway.outbound.service_requests import percent_encode
 from stratagem.gateway.outbound.templates import text_of
+from stratagem.gateway.secret_grants import origin_of
 
 __all__ = ["TOOL", "run"]
 
@@ -36,7 +39,14 @@ TOOL: Final[dict[str, Any]] = {
     "inputSchema": {
         "type": "object",
         "properties": {
-            "url": {"type": "string", "description": "Address, http or https."},
+            "url": {
+                "type": "string",
+                "description": "Address, http or https; with a connection a path below its own.",
+            },
+            "connection": {
+                "type": "string",
+                "description": "A named API that an administrator set, with its headers.",
+            },
             "method": {"type": "string", "enum": list(METHODS), "default": "GET"},
             "headers": {
                 "type": "object",
@@ -91,7 +101,12 @@ TOOL: Final[dict[str, Any]] = {
 }
 
 
-async def run(arguments: Mapping[str, Any], run: Run, outbound: Outbound) -> dict[str, Any]:
+async def run(
+    arguments: Mapping[str, Any],
+    run: Run,
+    outbound: Outbound,
+    connections: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
     """Make the request and return the answer, whatever its status.
 
     Raises:
@@ -100,6 +115,7 @@ async def run(arguments: Mapping[str, Any], run: Run, outbound: Outbound) -> dic
         ExecutionFailed: The service cannot be reached, or its answer cannot be read.
     """
     method = str(arguments.get("method", "GET")).upper()
+    arguments = _with_connection(arguments, run, connections or {})
     headers = dict(arguments.get("headers") or {})
     body = _body(arguments.get("body"), method, headers)
     present = {name.lower() for name in headers}
@@ -120,6 +136,59 @@ async def run(arguments: Mapping[str, Any], run: Run, outbound: Outbound) -> dic
         "body": content,
         "url": response.url,
     }
+
+
+def _with_connection(
+    arguments: Mapping[str, Any], run: Run, connections: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return the arguments with the address, headers and query of a named connection."""
+    name = arguments.get("connection")
+    if name is None:
+        return arguments
+    if name not in connections:
+        raise ValidationFailed(
+            f"There is no connection {name!r} of the kind api.",
+            field="connection",
+            allowed=sorted(connections),
+            hint="An administrator sets one: stratagem tools connect NAME api SETTINGS",
+        )
+    settings = connections[name]
+    origin = origin_of(settings["url"]) or ""
+
+    def resolve_secrets(place: str) -> dict[str, str]:
+        given = settings.get(place) or {}
+        return {key: run.secrets.resolve(text, origin=origin) for key, text in given.items()}
+
+    own = resolve_secrets("headers")
+    named = {key.lower() for key in own}
+    others = arguments.get("headers") or {}
+    return {
+        **arguments,
+        "url": _below(settings["url"], arguments["url"]),
+        # Those of the connection stand: whoever calls cannot put others in their place.
+        "headers": {key: text for key, text in others.items() if key.lower() not in named} | own,
+        "query": {**(arguments.get("query") or {}), **resolve_secrets("query")},
+    }
+
+
+def _below(base: str, path: str) -> str:
+    """Return an address below that of a connection.
+
+    Raises:
+        PermissionDenied: It leads elsewhere.
+    """
+    root = base.rstrip("/")
+    if path == root or path.startswith((f"{root}/", f"{root}?")):
+        path = path[len(root) :]
+    place = unquote(path.partition("?")[0])
+    if "://" in place or place.startswith("//") or ".." in place.replace("\\", "/").split("/"):
+        raise PermissionDenied(
+            "The address leads out of the connection's own.",
+            reason="outside",
+            field="url",
+            hint=f"Give a path below {root}.",
+        )
+    return f"{root}{path}" if path.startswith("?") else f"{root}/{path.lstrip('/')}"
 
 
 def _url(arguments: Mapping[str, Any]) -> str:

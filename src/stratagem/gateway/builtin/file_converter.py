@@ -2,11 +2,13 @@
 
 JSON, YAML, TOML, CSV and XML hold data; Markdown and HTML are documents. Data becomes a document
 as a table, where it is rows, or as nested lists; a document becomes data by the table in it.
-`CONVERTS` says what each conversion means.
+`CONVERTS` says what each conversion means. XLSX is data, DOCX and PDF are documents that are read
+as Markdown; their bytes are given as base64, and they are read in a process of their own.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
@@ -18,17 +20,21 @@ from pydantic import Field
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.builtin import html_text, tables, xml_text
+from stratagem.gateway.builtin import html_text, office_files, tables, xml_text
 from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.threads import Threads
+from stratagem.gateway.outbound.results import decode_base64
 from stratagem.gateway.pipelines.expressions import count_nodes
 
 __all__ = ["CONVERTS", "TOOL", "convert_text", "run"]
 
-Format = Literal["json", "yaml", "toml", "csv", "xml", "markdown", "html"]
+Source = Literal["json", "yaml", "toml", "csv", "xml", "markdown", "html", "xlsx", "docx", "pdf"]
+Target = Literal["json", "yaml", "toml", "csv", "xml", "markdown", "html", "text", "xlsx", "docx"]
 DATA: Final = ("json", "yaml", "toml", "csv", "xml")
 DOCUMENTS: Final = ("markdown", "html")
+# Given and returned as base64; what is read from each is converted on as if it were the other.
+OFFICE: Final = {"xlsx": "json", "docx": "markdown", "pdf": "markdown"}
 
 # What YAML's aliases may multiply a text to.
 _NODES_MAX: Final = limits.CONVERTED_CHARS_MAX
@@ -62,6 +68,7 @@ class _Options(Given):
     infer_types: bool = Field(
         default=False, description="Read numbers, true, false and empty cells of a table as such"
     )
+    sheet: str | None = Field(None, max_length=64, description="Of XLSX; the first by default")
     table: int | None = Field(
         None, ge=0, description="Which table of a document, from 0; needed where it has several"
     )
@@ -75,29 +82,41 @@ class _Options(Given):
 
 
 class _Input(Given):
-    content: str = Field(max_length=limits.CONVERTED_CHARS_MAX, description="The text to convert")
-    source: Format = Field(alias="from", description="Format of the content")
-    target: Format = Field(alias="to", description="Format to convert to")
+    content: str = Field(
+        max_length=limits.DOCUMENT_BASE64_CHARS_MAX,
+        description="The text to convert; of XLSX, DOCX and PDF the bytes as base64",
+    )
+    source: Source = Field(alias="from", description="Format of the content")
+    target: Target = Field(alias="to", description="Format to convert to")
     options: _Options = Field(default_factory=_Options)
 
 
 TOOL: Final[dict[str, Any]] = {
     "name": "file_converter",
-    "description": "Convert text between JSON, YAML, TOML, CSV, XML, Markdown and HTML.",
+    "description": (
+        "Convert between JSON, YAML, TOML, CSV, XML, Markdown, HTML, XLSX and DOCX, and any of "
+        "them or a PDF to plain text."
+    ),
     "longDescription": (
         "Data formats (JSON, YAML, TOML, CSV, XML) convert into each other; into Markdown and HTML "
         "they become a table where they are rows, else nested lists. Markdown and HTML convert "
         "into each other, and into data by the table in them. CSV takes rows without nested "
         "values, TOML no nulls. XML: @name is an attribute, #text the text beside "
         "children; document types and entities are refused. YAML is 1.2: no is a text. Cells of "
-        "tables stay texts unless options.inferTypes is true."
+        "tables stay texts unless options.inferTypes is true. XLSX, DOCX and PDF are given and "
+        "returned as base64 (`encoding` says so): XLSX is the rows of one sheet, DOCX and PDF are "
+        "documents; a PDF can only be read, and one of scanned pages has no text."
     ),
     "category": "utility",
     "tags": ["convert", "json", "yaml", "toml", "csv", "xml", "markdown", "html"],
     "inputSchema": plain_schema(_Input),
     "outputSchema": {
         "type": "object",
-        "properties": {"content": {"type": "string"}, "format": {"type": "string"}},
+        "properties": {
+            "content": {"type": "string"},
+            "format": {"type": "string"},
+            "encoding": {"type": "string", "enum": ["base64"]},
+        },
         "required": ["content", "format"],
     },
     "examples": [
@@ -139,6 +158,14 @@ def convert_text(arguments: Mapping[str, Any]) -> dict[str, Any]:
         ValidationFailed: It is not in the format it is said to be, or has no meaning in the other.
     """
     given = read(_Input, arguments)
+    if len(given.content) > limits.CONVERTED_CHARS_MAX:
+        raise ValidationFailed(
+            f"`content` has more than {limits.CONVERTED_CHARS_MAX:,} characters.",
+            field="content",
+            limit=limits.CONVERTED_CHARS_MAX,
+        )
+    if given.target == "text":
+        return {"content": _plain_text(given), "format": "text"}
     if (given.source, given.target) not in CONVERTS:
         raise ValidationFailed(f"The content is {given.target} already.", field="to")
     if given.source in DOCUMENTS and given.target in DOCUMENTS:
@@ -151,9 +178,95 @@ def convert_text(arguments: Mapping[str, Any]) -> dict[str, Any]:
 async def run(
     arguments: Mapping[str, Any], run: Run, threads: Threads | None = None
 ) -> dict[str, Any]:
-    """Convert a text, away from the event loop."""
+    """Convert a text or a file, away from the event loop."""
     threads = threads or Threads()
+    given = read(_Input, arguments)
+    if given.source == given.target:
+        raise ValidationFailed(f"The content is {given.target} already.", field="to")
+    if given.source in OFFICE:
+        arguments = await _open_file(given, arguments, run.seconds)
+        if arguments["from"] == arguments["to"]:
+            return {"content": arguments["content"], "format": given.target}
+    if given.target in OFFICE:
+        return await _as_file(read(_Input, arguments), run.seconds)
     return await threads.call(lambda: convert_text(arguments), name=run.tool)
+
+
+async def _open_file(given: _Input, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the arguments with what a file holds in the place of its bytes."""
+    data = decode_base64(given.content)
+    if data is None:
+        raise ValidationFailed(
+            f"`content` is not the base64 of a {given.source}.",
+            field="content",
+            hint="Encode the bytes of the file as base64.",
+        )
+    office: Any = given.source
+    found = await office_files.read_file(data, office, seconds=seconds, sheet=given.options.sheet)
+    if given.source == "xlsx":
+        value = _from_cells(found["rows"], header=given.options.header)
+        return {**arguments, "content": orjson.dumps(value).decode(), "from": "json"}
+    # The text of a PDF has lines and no marks: as Markdown, lines would run into each other.
+    as_is = given.source == "pdf" and given.target in {"text", "markdown"}
+    return {**arguments, "content": found["text"], "from": given.target if as_is else "markdown"}
+
+
+def _from_cells(rows: list[list[Any]], *, header: bool) -> list[Any]:
+    """Return the rows of a sheet, whose cells have types of their own."""
+    if not header or not rows:
+        return rows
+    first, *rest = rows
+    names = [
+        f"column_{at}" if each in {None, ""} else tables.scalar_text(each)
+        for at, each in enumerate(first, start=1)
+    ]
+    if len(set(names)) < len(names):
+        raise ValidationFailed(
+            "Two columns of the sheet have the same name.",
+            field="content",
+            hint="Read it with options.header false.",
+        )
+    return [dict(zip(names, row, strict=True)) for row in rest]
+
+
+async def _as_file(given: _Input, seconds: float) -> dict[str, Any]:
+    """Return rows as XLSX, or a document as DOCX."""
+    office: Any = given.target
+    if given.target == "xlsx":
+        content: Any = {"rows": _to_cells(_data(given)), "sheet": given.options.sheet}
+    else:
+        html = given.content if given.source == "html" else _html(_markdown(given))
+        content = html_text.document_blocks(html_text.parse(html))
+    made = await office_files.write_file(content, office, seconds=seconds)
+    return {
+        "content": base64.b64encode(made).decode(),
+        "format": given.target,
+        "encoding": "base64",
+    }
+
+
+def _to_cells(value: Any) -> list[list[Any]]:
+    try:
+        names, rows = tables.rows_of(value)
+    except tables.TableFault as error:
+        raise ValidationFailed(
+            f"The content cannot be written as xlsx: {error}.", field="to", hint=_HINTS["csv"]
+        ) from error
+    return rows if names is None else [names, *rows]
+
+
+def _markdown(given: _Input) -> str:
+    if given.source == "markdown":
+        return given.content
+    return html_text.markdown_of(_data(given))
+
+
+def _plain_text(given: _Input) -> str:
+    """Return what a reader would read: no markup, data as a table or as lists."""
+    if given.source in DATA:
+        return html_text.markdown_of(_data(given))
+    html = given.content if given.source == "html" else _html(given.content)
+    return html_text.plain_text(html_text.parse(html))
 
 
 def _between_documents(given: _Input) -> str:

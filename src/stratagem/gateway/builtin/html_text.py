@@ -13,10 +13,12 @@ from stratagem.gateway.builtin.tables import is_tabular, rows_of, scalar_text
 
 __all__ = [
     "Element",
+    "document_blocks",
     "from_value",
     "markdown_of",
     "markdown_table",
     "parse",
+    "plain_text",
     "tables",
     "to_markdown",
 ]
@@ -192,6 +194,53 @@ def _plain(node: Element | str) -> str:
 def to_markdown(root: Element) -> str:
     """Write a tree as Markdown; what Markdown has no word for keeps its text."""
     return "\n\n".join(block for block in _blocks(root) if block.strip()) + "\n"
+
+
+def document_blocks(node: Element) -> list[dict[str, Any]]:
+    """Return a tree as the blocks of a document: headings, texts, lists, tables and code."""
+    return [block for block in _plain_blocks(node) if any(block.values())]
+
+
+def plain_text(root: Element) -> str:
+    """Return a tree as a reader would read it aloud: no marks, a table by its rows."""
+    pieces: list[str] = []
+    for block in document_blocks(root):
+        rows = [" | ".join(row) for row in block.get("rows", ())]
+        items = [f"- {item}" for item in block.get("items", ())]
+        words = [block[key] for key in ("heading", "text", "code") if key in block]
+        pieces.append("\n".join([*words, *items, *rows]))
+    return "\n\n".join(pieces) + "\n"
+
+
+def _plain_blocks(node: Element) -> Iterator[dict[str, Any]]:
+    loose: list[str] = []
+    for child in node.children:
+        if isinstance(child, Element) and (child.tag in _BLOCKS or child.tag in _DROPPED):
+            yield {"text": _join(loose)}
+            loose = []
+            yield from _plain_block(child)
+        else:
+            loose.append(_plain(child) if isinstance(child, Element) else child)
+    yield {"text": _join(loose)}
+
+
+def _plain_block(node: Element) -> Iterator[dict[str, Any]]:
+    if node.tag in _DROPPED:
+        return
+    if node.tag[0] == "h" and node.tag[1:].isdecimal():
+        yield {"heading": _plain(node), "level": int(node.tag[1])}
+    elif node.tag == "pre":
+        yield {"code": _raw(node).rstrip()}
+    elif node.tag in {"ul", "ol"}:
+        yield {"items": [_plain(item) for item in node.find("li")]}
+    elif node.tag == "table":
+        yield {"rows": [[_plain(cell) for cell in row.find("td", "th")] for row in node.find("tr")]}
+    else:
+        yield from _plain_blocks(node)
+
+
+def _join(pieces: list[str]) -> str:
+    return " ".join("".join(pieces).split())
 
 
 def _blocks(node: Element) -> Iterator[str]:

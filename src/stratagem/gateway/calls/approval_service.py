@@ -42,7 +42,7 @@ class ApprovalService:
         if self._caller.may("gateway", "admin"):
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, "default")
-                tools = self._registry.all(reader.records, view)
+                tools = self._registry.all(reader, view)
             asked = (approval_of(tool) for tool in tools)
             waiting += [each for each in asked if each is not None]
         return {"approvals": waiting}

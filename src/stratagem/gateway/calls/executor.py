@@ -27,6 +27,7 @@ from stratagem.errors import (
     InternalFault,
     PermissionDenied,
     StratagemError,
+    ToolUnavailable,
     ValidationFailed,
     blame_of,
 )
@@ -650,6 +651,13 @@ def _authorise(tool: Tool, call: Call) -> None:
             reason="schema_refused",
             tool=tool.name,
             hint="Its owner has to update it with a simpler schema.",
+        )
+    if (lacking := tool.unavailable) is not None:
+        raise ToolUnavailable(
+            f"{tool.name} cannot be called yet: {lacking['reason']}",
+            reason="unavailable",
+            tool=tool.name,
+            hint=lacking["nextStep"],
         )
     if call.depth > _DEPTH_MAX:
         raise ValidationFailed(

@@ -500,7 +500,7 @@ class CorrectionAnalysis(LearningService):
         if tool is None or given.parameters is None:
             return []
         with self._foundation.store.snapshot() as reader:
-            every = self._parts.registry.all(reader.records, self._view(reader, branch))
+            every = self._parts.registry.all(reader, self._view(reader, branch))
         near = [
             each
             for each in every

@@ -12,8 +12,8 @@ import asyncio
 import re
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import httpx2
@@ -126,6 +126,15 @@ class Outbound:
                 f"{hop.url.host} did not answer in {seconds:g} seconds.", seconds=seconds
             ) from None
 
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host that may be connected to, for what is not HTTP.
+
+        Raises:
+            PermissionDenied: One of them is not public, and the host is not allowed by name.
+            ExecutionFailed: The name has no address.
+        """
+        return await self._guard.addresses(host, port)
+
     def transport(
         self, *, bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT
     ) -> httpx2.AsyncBaseTransport:
@@ -154,6 +163,39 @@ class Outbound:
             trust_env=False,
             follow_redirects=False,
         )
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        seconds: float,
+        bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT,
+    ) -> AsyncIterator[httpx2.Response]:
+        """Make a request whose answer is read as it arrives; no redirect is followed.
+
+        Raises:
+            PermissionDenied: The address is not public.
+            ExecutionFailed: The service cannot be reached (`safe`), or the connection broke.
+            ExecutionTimeout: It took too long.
+        """
+        target = check_url(url)
+        check_headers(headers)
+        try:
+            async with asyncio.timeout(min(seconds, limits.OUTBOUND_SECONDS_MAX)):
+                with _translate_errors(target, redirected=False):
+                    async with (
+                        self.client(headers=headers, bytes_max=bytes_max) as client,
+                        client.stream(method, target, content=body) as response,
+                    ):
+                        yield response
+        except TimeoutError:
+            raise ExecutionTimeout(
+                f"{target.host} did not answer in {seconds:g} seconds.", seconds=seconds
+            ) from None
 
     async def close(self) -> None:
         """Close every connection of `request`."""

@@ -131,8 +131,8 @@ class ProviderService:
         config = self._config(provider, branch)
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(branch))
-            every = self._registry.all(reader.records, view)
-        active = {tool.name: tool for tool in every if tool.status in {"active", "deprecated"}}
+            every = self._registry.all(reader, view)
+        active = {tool.name: tool for tool in every if _is_callable(tool)}
         enabled = enabled_tools(config or {}, [tool.content for tool in active.values()])
         chosen = [active[each["name"]] for each in enabled]
         if wanted is None:
@@ -153,6 +153,10 @@ class ProviderService:
 
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch
+
+
+def _is_callable(tool: Tool) -> bool:
+    return tool.status in {"active", "deprecated"} and tool.unavailable is None
 
 
 def _find_format(name: str) -> Format:

@@ -15,11 +15,13 @@ from stratagem.gateway.providers.payloads import payload_error
 __all__ = [
     "AnthropicSettings",
     "OpenAISettings",
+    "ProviderPricing",
     "ProviderSettings",
     "enabled_tools",
     "read_settings",
 ]
 
+_BASE: Final = re.compile(r"https?://[^\s/?#@]{1,255}(?:/[^\s?#]{0,500})?")
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
@@ -29,8 +31,29 @@ def _check_reference(value: str) -> str:
     return value
 
 
+def _check_base(value: str) -> str:
+    if not _BASE.fullmatch(value):
+        raise ValueError("is an address such as https://api.example.com/v1")
+    return value.rstrip("/")
+
+
+class ProviderPricing(Given):
+    """What a model costs, in any currency: tokens by the million, images each."""
+
+    input_per_million: float = Field(0.0, ge=0)
+    output_per_million: float = Field(0.0, ge=0)
+    per_image: float = Field(0.0, ge=0)
+
+
 class ProviderSettings(Given):
-    """The settings that every provider has."""
+    """The settings that every provider has.
+
+    `base_url`: where the tools that generate call it; its own address unless it is given.
+    """
+
+    base_url: Annotated[str, AfterValidator(_check_base)] | None = None
+    image_model: str | None = Field(None, min_length=1, max_length=200)
+    pricing: ProviderPricing | None = None
 
     api_key: Annotated[str, AfterValidator(_check_reference)] | None = None
     model: str | None = Field(None, min_length=1, max_length=200)

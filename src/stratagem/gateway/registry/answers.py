@@ -13,6 +13,8 @@ __all__ = [
     "Approval",
     "ApprovalList",
     "BudgetDocument",
+    "ConnectionDocument",
+    "ConnectionList",
     "CredentialEntry",
     "CredentialList",
     "DecidedApproval",
@@ -21,6 +23,7 @@ __all__ = [
     "GuardrailDocument",
     "GuardrailList",
     "KeptSecret",
+    "MissingPart",
     "NewGrant",
     "OpenApiTools",
     "ProviderConfiguration",
@@ -29,6 +32,7 @@ __all__ = [
     "ProviderResults",
     "ProviderTools",
     "RegistrationChecks",
+    "RemovedConnection",
     "RemovedGuardrail",
     "RemovedSecret",
     "RemovedServer",
@@ -113,8 +117,18 @@ class RemovedTool(TypedDict):
     removed: bool
 
 
+class MissingPart(TypedDict):
+    """Why a standard tool cannot be called yet, and what has to be done so that it can."""
+
+    reason: str
+    nextStep: str
+
+
 class ToolSummary(TypedDict):
-    """What a list says of a tool; `fault`: why it cannot be called, though it is registered."""
+    """What a list says of a tool; `fault`: why it cannot be called, though it is registered.
+
+    `unavailable`: what a standard tool lacks.
+    """
 
     id: str
     name: str
@@ -132,6 +146,7 @@ class ToolSummary(TypedDict):
     outputSchema: NotRequired[JsonSchema]
     pricing: NotRequired[dict[str, Any]]
     fault: NotRequired[str]
+    unavailable: NotRequired[MissingPart]
 
 
 class EffectiveConfiguration(TypedDict):
@@ -272,6 +287,27 @@ class GuardrailList(TypedDict):
 
 class RemovedGuardrail(TypedDict):
     """A guardrail that was removed."""
+
+    name: str
+    removed: bool
+
+
+class ConnectionDocument(TypedDict):
+    """A named connection of the standard tools; secrets are references."""
+
+    name: str
+    kind: str
+    settings: dict[str, Any]
+
+
+class ConnectionList(TypedDict):
+    """The connections there are."""
+
+    connections: list[ConnectionDocument]
+
+
+class RemovedConnection(TypedDict):
+    """A connection that was removed."""
 
     name: str
     removed: bool

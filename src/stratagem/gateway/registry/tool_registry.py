@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -26,9 +26,9 @@ from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.gateway.secret_grants import follow_change
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, RecordReader, Transaction
+from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Registry"]
+__all__ = ["NoStandardTools", "Registry", "StandardTools"]
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*")
 _SECRET_FIELD: Final = re.compile(r"authorization|token|secret|password|api[-_]?key", re.IGNORECASE)
@@ -41,11 +41,36 @@ _RESERVED: Final = frozenset({"tool_execute", "tools_batch", "tools_pipeline"})
 CheckHandler = Callable[[Mapping[str, Any]], list[str]]
 
 
+class StandardTools(Protocol):
+    """The standard tools, which change with what is installed and set on this server."""
+
+    def tools(self, reader: Reader) -> Mapping[str, Tool]:
+        """Return them by name; each says by `unavailable` what it lacks."""
+        ...
+
+    def revision(self, reader: Reader) -> int:
+        """Return a number that is another one when they have changed."""
+        ...
+
+
+class NoStandardTools:
+    """A registry without standard tools."""
+
+    def tools(self, reader: Reader) -> Mapping[str, Tool]:  # noqa: ARG002 -- of the protocol
+        """Return none."""
+        return {}
+
+    def revision(self, reader: Reader) -> int:  # noqa: ARG002 -- of the protocol
+        """Return the only revision there is."""
+        return 0
+
+
 class Registry:
     """Tools by name, in any view. Built-in ones are there on every branch.
 
-    Definitions never change once written, so each is read and compiled once and then found
-    by the sequence that wrote it.
+    So are the standard ones, but a registered tool of the same name stands before them: it may
+    have been there first. Definitions never change once written, so each is read and compiled
+    once and then found by the sequence that wrote it.
     """
 
     def __init__(
@@ -53,8 +78,10 @@ class Registry:
         builtin: Sequence[Tool],
         check_handler: CheckHandler,
         known: dict[int, Tool] | None = None,
+        standard: StandardTools | None = None,
     ) -> None:
         self.builtin = {tool.name: tool for tool in builtin}
+        self.standard: StandardTools = standard or NoStandardTools()
         self.check_handler = check_handler
         self.known = {} if known is None else known
 
@@ -66,7 +93,7 @@ class Registry:
         """
         found = self.get(reader, view, name)
         if found is None:
-            near = get_close_matches(name, self._names(reader.records, view), n=3, cutoff=0.6)
+            near = get_close_matches(name, self._names(reader, view), n=3, cutoff=0.6)
             hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
             raise ToolNotFound(
                 f"There is no tool {name!r}.", hint=hint, field="toolName", tool=name, similar=near
@@ -110,10 +137,13 @@ class Registry:
         version = reader.records.current(view.lineage, names.TOOLS, name)
         if version is not None and version.payload is not None:
             return self._tool(version.sequence, version.payload)
+        if (standard := self.standard.tools(reader).get(name)) is not None:
+            return standard
         sequences = reader.catalogue.with_facet(view, names.facet_id(names.TOOL, name), limit=1)
         for hit in reader.log.contents(sequences).values():
             return self._tool(hit.sequence, hit.payload)
-        by_id = next((tool for tool in self.builtin.values() if tool.id == name), None)
+        unregistered = (*self.builtin.values(), *self.standard.tools(reader).values())
+        by_id = next((tool for tool in unregistered if tool.id == name), None)
         return by_id or self._find_by_source(reader, view, name)
 
     def _find_by_source(self, reader: Reader, view: View, name: str) -> Tool | None:
@@ -123,18 +153,18 @@ class Registry:
         return next(
             (
                 tool
-                for tool in self.all(reader.records, view)
+                for tool in self.all(reader, view)
                 if f"{tool.handler.get('source')}.{tool.handler.get('tool')}" == name
             ),
             None,
         )
 
-    def all(self, records: RecordReader, view: View) -> list[Tool]:
+    def all(self, reader: Reader, view: View) -> list[Tool]:
         """Return every tool that a view shows, by name."""
-        tools = dict(self.builtin)
+        tools = {**self.standard.tools(reader), **self.builtin}
         after: str | None = ""
         while after is not None:
-            page, after = records.page(view.lineage, names.TOOLS, after=after)
+            page, after = reader.records.page(view.lineage, names.TOOLS, after=after)
             for name, version in page:
                 if version.payload is not None:
                     tools[name] = self._tool(version.sequence, version.payload)
@@ -143,7 +173,9 @@ class Registry:
     def taken_names(self, reader: Reader, view: View) -> TakenNames:
         """Return the names that are taken: nobody owns those of built-in tools."""
         reserved = ((name, None) for name in _RESERVED)
-        every = ((tool.name, tool.owner) for tool in self.all(reader.records, view))
+        every = (
+            (tool.name, tool.owner) for tool in self.all(reader, view) if tool.unavailable is None
+        )
         return TakenNames((*reserved, *every))
 
     def register(
@@ -165,7 +197,7 @@ class Registry:
             ValidationFailed: The definition cannot be taken.
         """
         name = _check_name(given.get("name"))
-        if name in self.builtin or name in _RESERVED:
+        if name in self.builtin or name in _RESERVED or self._is_standard(transaction, name):
             raise ToolExists(
                 f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
             )
@@ -247,9 +279,14 @@ class Registry:
         follow_change(transaction, view, tool.name, kind="tool", handler=None)
         return tool
 
+    def _is_standard(self, reader: Reader, name: str) -> bool:
+        """Whether a standard tool of this name can be called; until then the name is free."""
+        tool = self.standard.tools(reader).get(name)
+        return tool is not None and tool.unavailable is None
+
     def _changeable(self, reader: Reader, view: View, name: str) -> Tool:
         tool = self.find(reader, view, name)
-        if tool.name in self.builtin:
+        if tool.name in self.builtin or tool is self.standard.tools(reader).get(tool.name):
             raise ValidationFailed(
                 f"{tool.name!r} is a built-in tool: it cannot be changed or removed.",
                 field="toolId",
@@ -257,9 +294,9 @@ class Registry:
             )
         return tool
 
-    def _names(self, records: RecordReader, view: View) -> list[str]:
-        page, _next = records.page(view.lineage, names.TOOLS, limit=1000)
-        return [*self.builtin, *(name for name, _version in page)]
+    def _names(self, reader: Reader, view: View) -> list[str]:
+        page, _next = reader.records.page(view.lineage, names.TOOLS, limit=1000)
+        return [*self.builtin, *self.standard.tools(reader), *(name for name, _version in page)]
 
     def _tool(self, sequence: int, payload: bytes) -> Tool:
         known = self.known.get(sequence)
@@ -286,7 +323,12 @@ class _LimitedRegistry(Registry):
     def __init__(
         self, registry: Registry, foundation: Foundation, tool_sets: Collection[str]
     ) -> None:
-        super().__init__([*registry.builtin.values()], registry.check_handler, registry.known)
+        super().__init__(
+            [*registry.builtin.values()],
+            registry.check_handler,
+            registry.known,
+            registry.standard,
+        )
         self._foundation = foundation
         self._tool_sets = tool_sets
 
@@ -302,11 +344,11 @@ class _LimitedRegistry(Registry):
         found = super().get(reader, view, name)
         return found if found is not None and self.shows(found) else None
 
-    def all(self, records: RecordReader, view: View) -> list[Tool]:
-        return [tool for tool in super().all(records, view) if self.shows(tool)]
+    def all(self, reader: Reader, view: View) -> list[Tool]:
+        return [tool for tool in super().all(reader, view) if self.shows(tool)]
 
-    def _names(self, records: RecordReader, view: View) -> list[str]:
-        return [tool.name for tool in self.all(records, view)]
+    def _names(self, reader: Reader, view: View) -> list[str]:
+        return [tool.name for tool in self.all(reader, view)]
 
 
 def _check_name(name: Any) -> str:

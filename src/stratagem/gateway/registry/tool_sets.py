@@ -71,7 +71,8 @@ def is_read_only(tool: Tool) -> bool:
     if kind in {"operation", "pipeline"}:
         return True
     if kind == "builtin":
-        return handler.get("name") not in _REACHING
+        declared = (tool.content.get("annotations") or {}).get("readOnlyHint", True)
+        return handler.get("name") not in _REACHING and declared is True
     if kind in {"webhook", "openapi"} and "method" in handler:
         return str(handler["method"]).casefold() in _SAFE_METHODS
     annotations = tool.content.get("annotations") or {}

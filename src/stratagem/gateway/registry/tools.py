@@ -14,6 +14,7 @@ from stratagem.gateway.definitions.documents import Status
 from stratagem.gateway.definitions.schemas import Schema, excess
 from stratagem.gateway.registry.answers import (
     EffectiveConfiguration,
+    MissingPart,
     ToolDetails,
     ToolSummary,
 )
@@ -139,6 +140,11 @@ class Tool:
     def handler_fingerprint(self) -> str:
         """What tells its handler from every other."""
         return fingerprint(self.handler)
+
+    @property
+    def unavailable(self) -> MissingPart | None:
+        """What a standard tool lacks, and the next step; None where it can be called."""
+        return self.content.get("unavailable")
 
     @property
     def is_own(self) -> bool:

@@ -203,7 +203,7 @@ def tools_of(registry: Registry, reader: Reader, view: View, source: str) -> lis
     """Return the tools that came from a source."""
     return [
         tool
-        for tool in registry.all(reader.records, view)
+        for tool in registry.all(reader, view)
         if tool.handler.get("source") == source and tool.name not in registry.builtin
     ]
 

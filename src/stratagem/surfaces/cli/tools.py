@@ -408,6 +408,8 @@ def show_list(console: Console, answer: Mapping[str, Any]) -> None:
 
 def _status(tool: Mapping[str, Any]) -> str:
     """Return whether a tool can be called, in a word."""
+    if "unavailable" in tool:
+        return "unavailable"
     is_refused = tool.get("callable") is False or "fault" in tool
     if not is_refused and tool.get("suspendedSecrets"):
         return "suspended"

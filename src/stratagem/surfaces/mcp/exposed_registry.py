@@ -68,7 +68,11 @@ class ExposedRegistry:
             return []
         given = {"limit": limits.TOOLS_LISTED_MAX, "status": "active"}
         listed = self._database.call("tools_list", given, caller)["tools"]
-        return [_tool(each) for each in listed if self._is_reachable(each["name"])]
+        return [
+            _tool(each)
+            for each in listed
+            if "unavailable" not in each and self._is_reachable(each["name"])
+        ]
 
     def _patterns(self, caller: Caller) -> list[Mapping[str, Any]]:
         """Return what is exposed: a name of a set stands for its tools, all else for itself."""

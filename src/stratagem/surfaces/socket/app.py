@@ -312,7 +312,7 @@ class Sockets:
         required = data.get("requiredTools") or []
         if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
             raise InvalidInput("`requiredTools` is a list of names.", field="requiredTools")
-        available, missing = [], []
+        available, missing, unavailable = [], [], []
         for name in required[: limits.BATCH_MAX]:
             try:
                 found = await self._database.call_async("tool_get", {"toolId": name}, caller)
@@ -320,12 +320,16 @@ class Sockets:
                 missing.append(name)
             else:
                 tool = found["tool"]
-                available.append({field: tool.get(field) for field in _TOOL_FIELDS})
+                if (lacking := tool.get("unavailable")) is not None:
+                    unavailable.append({"name": name, **lacking})
+                else:
+                    available.append({field: tool.get(field) for field in _TOOL_FIELDS})
         return {
             "agentId": data.get("agentId"),
-            "ready": not missing,
+            "ready": not missing and not unavailable,
             "available": available,
             "missing": missing,
+            "unavailable": unavailable,
         }
 
     async def _cancel(self, _client: str, data: Mapping[str, Any], caller: Caller) -> Answer:

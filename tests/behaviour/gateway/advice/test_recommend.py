@@ -157,11 +157,14 @@ def test_deprecated_tools_come_last(db: stratagem.Stratagem) -> None:
     add(db, "slurp", "DEPRECATED: Use read_text. Read a text file from disk.", text, ("path",))
     add(db, "cat", "Read a text file from disk.", text, ("path",), status="deprecated")
 
-    told = ask(db, "read a text file from disk")
+    told = ask(db, "read a text file from disk", maxRecommendations=10)
 
     assert names(told)[0] in {"read_text", "read_file"}
-    assert set(names(told)[-2:]) == {"slurp", "cat"}
-    assert "it is deprecated" in told["recommendedTools"][-1]["reasoning"]
+    ours = [
+        each for each in told["recommendedTools"] if each["name"] in {"read_text", "slurp", "cat"}
+    ]
+    assert {each["name"] for each in ours[1:]} == {"slurp", "cat"}
+    assert "it is deprecated" in ours[-1]["reasoning"]
 
 
 @proves("recommend:branch")

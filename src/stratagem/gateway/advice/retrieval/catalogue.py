@@ -34,7 +34,7 @@ class ViewTools:
     intents: RequestHistory
     tools: dict[str, Tool]
     own: frozenset[str] = frozenset()
-    stamp: tuple[int, int] | None = None
+    stamp: tuple[int, int, int] | None = None
 
 
 class ToolCatalogue:
@@ -59,11 +59,17 @@ class ToolCatalogue:
             stamp = (
                 reader.catalogue.version_count(names.TOOL),
                 reader.records.count(view, names.TOOL),
+                self._registry.standard.revision(reader),
             )
             if view_tools.stamp != stamp:
-                tools = self._registry.all(reader.records, view)
+                tools = self._registry.all(reader, view)
+                # What cannot be called is listed, but never found for a request.
                 view_tools.index.update(
-                    [Definition(tool.name, tool.revision, tool.content) for tool in tools]
+                    [
+                        Definition(tool.name, tool.revision, tool.content)
+                        for tool in tools
+                        if tool.unavailable is None
+                    ]
                 )
                 view_tools.tools = {tool.name: tool for tool in tools}
                 view_tools.own = frozenset(tool.name for tool in tools if tool.is_own)

@@ -1,0 +1,143 @@
+"""Runs one statement on a SQLite or DuckDB file: an order as JSON in, rows as JSON out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from datetime import date, datetime, time
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+__all__ = ["plain_value"]
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value of a database as plain JSON."""
+    if isinstance(value, dict):
+        return {str(name): plain_value(child) for name, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(child) for child in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"base64": base64.b64encode(bytes(value)).decode()}
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    is_plain = isinstance(value, str | int | float | bool | None) and is_finite
+    return value if is_plain else str(value)
+
+
+def _sqlite(order: dict[str, Any]) -> dict[str, Any]:
+    import sqlite3
+
+    mode = "rw" if order["writable"] else "ro"
+    uri = f"file:{quote(order['path'])}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=5)
+    # A file can bring triggers and views of its own; none of them may load code.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if not order["writable"]:
+        connection.execute("PRAGMA query_only = ON")
+    connection.set_authorizer(_allow)
+    cursor = connection.execute(order["sql"], order["parameters"])
+    answer = _rows(cursor, order)
+    if order["writable"]:
+        connection.commit()
+        answer["changed"] = max(connection.total_changes, 0)
+    connection.close()
+    return answer
+
+
+def _allow(action: int, _first: Any, second: Any, _database: Any, _trigger: Any) -> int:
+    import sqlite3
+
+    refused = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
+    loads_code = action == sqlite3.SQLITE_FUNCTION and second in {"load_extension", "readfile"}
+    return sqlite3.SQLITE_DENY if action in refused or loads_code else sqlite3.SQLITE_OK
+
+
+def _duckdb(order: dict[str, Any]) -> dict[str, Any]:
+    import duckdb
+
+    connection = duckdb.connect(
+        order["path"],
+        read_only=not order["writable"],
+        config={
+            # No file, no address and no extension but this one database.
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "allow_unsigned_extensions": "false",
+            "memory_limit": "512MB",
+            "max_temp_directory_size": "0GB",
+            "threads": "1",
+        },
+    )
+    connection.execute("SET lock_configuration = true")
+    for name, rows in (order.get("tables") or {}).items():
+        _load(connection, name, rows)
+    cursor = connection.execute(order["sql"], order["parameters"])
+    answer = _rows(cursor, order)
+    connection.close()
+    return answer
+
+
+def _load(connection: Any, name: str, rows: list[dict[str, Any]]) -> None:
+    """Make a table of rows that were given, each column of the type of all its values."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    kinds = [_column_type([row.get(column) for row in rows]) for column in columns]
+    quoted = [f'"{column.replace(chr(34), chr(34) * 2)}"' for column in columns]
+    described = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, kinds, strict=True))
+    table = f'"{name.replace(chr(34), chr(34) * 2)}"'
+    connection.execute(f"CREATE TABLE {table} ({described})")
+    marks = ", ".join("?" for _ in columns)
+    for at in range(0, len(rows), 1_000):
+        connection.executemany(
+            f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 -- the name is quoted above
+            [[_to_cell(row.get(column)) for column in columns] for row in rows[at : at + 1_000]],
+        )
+
+
+def _column_type(values: list[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if kinds == {int}:
+        return "BIGINT" if all(abs(v) < 2**62 for v in values if v is not None) else "DOUBLE"
+    return "DOUBLE" if kinds and kinds <= {int, float} else "VARCHAR"
+
+
+def _to_cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _rows(cursor: Any, order: dict[str, Any]) -> dict[str, Any]:
+    if cursor.description is None:
+        return {"columns": [], "rows": [], "truncated": False}
+    columns = [each[0] for each in cursor.description]
+    most = order["rows_max"]
+    found = cursor.fetchmany(most + 1)
+    return {
+        "columns": columns,
+        "rows": [[plain_value(value) for value in row] for row in found[:most]],
+        "truncated": len(found) > most,
+    }
+
+
+def _main() -> NoReturn:
+    order = json.loads(sys.stdin.buffer.readline())
+    try:
+        answer: dict[str, Any] = {
+            "result": {"sqlite": _sqlite, "duckdb": _duckdb}[order["engine"]](order)
+        }
+    except MemoryError:
+        answer = {"failed": "The query takes too much memory."}
+    except Exception as error:  # noqa: BLE001 -- what the database says is the answer
+        answer = {"failed": f"The database says: {str(error)[:500]}"}
+    sys.stdout.write(json.dumps(answer))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    _main()
