@@ -58,6 +58,7 @@ from stratagem.gateway.registry.answers import (
     ProviderList,
     ProviderResults,
     ProviderTools,
+    RemovedConnection,
     RemovedGuardrail,
     RemovedSecret,
     RemovedServer,
