@@ -43,6 +43,7 @@ _INDEX: Final = "MEMORY.md"
 _INDEX_LINE: Final = re.compile(r"^[-*] .*\]\([^()\s]+\.md\)")
 _HEADING: Final = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 _GEMINI_HEADING: Final = "## Gemini Added Memories"
+_NEXT_HEADING: Final = re.compile(r"^#{1,2} ", re.MULTILINE)
 _NOT_LETTERS: Final = re.compile(r"[^\w]+")
 _SLUG_CHARS: Final = 60
 
@@ -153,7 +154,7 @@ class GeminiMemoryFile(_NoteFolder):
         if not found:
             self._skip(files.full(path), f"it has no section {_GEMINI_HEADING[3:]!r}")
             return []
-        section = re.split(r"^#{1,2} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+        section = _NEXT_HEADING.split(rest, maxsplit=1)[0]
         facts = [line[2:].strip() for line in section.splitlines() if line[:2] in {"- ", "* "}]
         return [
             _Note(f"gemini/{_number(fact)}", fact, [], {"id": str(path)}) for fact in facts if fact
