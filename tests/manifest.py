@@ -464,6 +464,8 @@ MANIFEST: dict[str, str] = {
     "console:rights": "The console shows no button that would fail, and lets nobody do more.",
     "console:operator": "The address that a server prints opens the console once, with all rights.",
     "console:workspaces": "The console shows nothing of a workspace that a token does not open.",
+    "console:review": "The console shows what hooks captured and injected, with its cost.",
+    "console:light": "The console weighs less than 300 KB, and a graph of 1,000 concepts is one page.",
     "console:undo": "What the console changes it can undo, and never overwrites unseen.",
     "demo:month": "The example database is the same month each time.",
     "memory:overviews": "Activity, facets, sessions and filtered lists count what a view shows.",

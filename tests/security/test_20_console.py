@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from stratagem.hooks.session_files import log_path
 from stratagem.surfaces.console.app import ROUTES
 from stratagem.surfaces.serving.settings import ConsoleKeys
 from tests.manifest import proves
@@ -529,3 +532,54 @@ def test_what_is_forgotten_comes_back_and_nothing_is_overwritten_unseen(house: H
         ]
         == "second"
     )
+
+
+@proves("console:review")
+def test_what_hooks_captured_is_decided_about_and_what_they_injected_is_shown(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memory.db"
+    with serving(path) as house:
+        house.call("rest", None, "strata_store", {"key": "deploy", "value": "make deploy"})
+        folder = Path(log_path(str(path))).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        line = {
+            "at": 1_790_000_000.5,
+            "session": "s",
+            "event": "prompt",
+            "why": ["words"],
+            "tokens": 17,
+            "text": "<script>",
+        }
+        Path(log_path(str(path))).write_text(json.dumps(line) + "\n", "utf-8")
+        client = browser(house)
+
+        page = client.get("/review")
+        data: Any = client.get("/review.json").json()
+
+    assert "stratagem init" in page.text
+    assert "&lt;script&gt;" in page.text
+    assert data["tokens"] == 17
+    assert data["injections"][0]["at"].startswith("2026-09-21T")
+
+
+@proves("console:light")
+def test_the_console_is_light(house: House) -> None:
+    folder = Path(str(resources.files("stratagem.surfaces.console")))
+    files = [each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"]
+
+    assert sum(each.stat().st_size for each in files) < 300_000
+    for place in range(1_000):
+        name = {
+            "name": f"Concept number {place}",
+            "explanation": "What it means, in a sentence. " * 5,
+            "area": f"area {place % 7}",
+        }
+        if place % 100 == 0:
+            batch: list[dict[str, str]] = []
+        batch.append(name)
+        if len(batch) == 100:
+            assert house.call("rest", "admin", "create_concepts", {"concepts": batch}).error is None
+    page = house.client("admin", accept="text/html").get("/knowledge")
+    assert page.status_code == 200
+    assert len(page.content) < 500 * 1024
