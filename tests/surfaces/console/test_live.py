@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 
 import httpx2
+import pytest
 from playwright.sync_api import Browser
 
 from tests.manifest import proves
 from tests.surfaces.console.conftest import Console, Visitor
+
+# The example is made, and a browser started, for whichever test comes first.
+pytestmark = pytest.mark.timeout(300)
 
 
 def store(console: Console, key: str, value: str) -> None:

@@ -5,11 +5,15 @@ They are the ones of docs/console.md, and go through the main act of each view.
 
 from __future__ import annotations
 
+import pytest
+
 import stratagem
 from tests.manifest import proves
 from tests.surfaces.console.conftest import Console, Visitor
 
 CLICKS_MAX = 5
+# The example is made, and a browser started, for whichever test comes first.
+pytestmark = pytest.mark.timeout(300)
 
 
 @proves("console:questions")
