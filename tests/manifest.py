@@ -328,7 +328,7 @@ MANIFEST: dict[str, str] = {
     "tool:names": "No tool takes the name of a built-in one, or one that looks like it.",
     "tool:rights": "Registering what runs code takes an administrator.",
     "secret:never-stored": "A handler that holds a secret is refused, and a reference to one is not.",
-    "secret:grant": "A secret is granted to one tool for one host, and can be withdrawn.",
+    "secret:grant": "A secret is granted to one tool, as it is, for its origin; it can be withdrawn.",
     "resource:create": "A resource has every field it was given.",
     "resource:render": "A resource is rendered once every variable is there.",
     "resource:versions": "The versions of a resource stay.",

@@ -112,7 +112,11 @@ class OperationTools:
             near = [
                 each for each in near if name.removeprefix("strata_") in TABLE[each].also_called
             ]
-            advice = f"It belongs to the toolset {elsewhere.toolset!r}."
+            advice = (
+                "It takes a secret, which no model is to see: a person runs it, or REST."
+                if elsewhere.confidential
+                else f"It belongs to the toolset {elsewhere.toolset!r}."
+            )
             advice += f" Did you mean {' or '.join(near)}?" if near else ""
         raise UnlistedTool(f"There is no tool {name!r}. {advice}", near)
 
