@@ -50,6 +50,7 @@ from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
+from stratagem.search.collections import CollectionIndex
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
 from stratagem.search.record_finders import FinderQuery, FoundByName, RecordFinder
@@ -127,6 +128,7 @@ class Settings:
     workspace that is to know of it.
     `personal`: the person's own database, which is read beside a project's. `git_folder`: where
     callers work, if the memory is to follow the git branch that is checked out there.
+    `bundles` is the folder that branches are exported to and imported from by their names.
     """
 
     path: str
@@ -147,6 +149,7 @@ class Settings:
     sign_in_address: Callable[[], tuple[str, str] | None] = lambda: None
     personal: str | None = None
     git_folder: str | None = None
+    bundles: str | None = None
 
 
 class Runtime:
@@ -556,6 +559,8 @@ def start(settings: Settings) -> Runtime:
         services,
         relevance_min=settings.relevance_min,
         finders=_FINDERS,
+        bundles=None if settings.bundles is None else Path(settings.bundles).expanduser(),
+        collections=CollectionIndex(_vector_path(settings, path, "-collection-")),
     )
     if settings.deliver:
         projections.start()
@@ -817,9 +822,13 @@ def _beside(path: str, name: str) -> str:
 
 
 def _index(settings: Settings, path: str, name: str | None) -> Index:
-    embedder = _embedder(settings, name)
+    return Index(_embedder(settings, name), _vector_path(settings, path, "-vectors"))
+
+
+def _vector_path(settings: Settings, path: str, suffix: str) -> Path | None:
+    """Return where a file of vectors lies beside a database; None: it is private to the process."""
     private = path == MEMORY or settings.read_only or is_address(path)
-    return Index(embedder, None if private else Path(f"{path}-vectors"))
+    return None if private else Path(f"{path}{suffix}")
 
 
 def _embedder(settings: Settings, name: str | None) -> embedding.Embedder | None:

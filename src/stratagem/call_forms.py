@@ -115,6 +115,8 @@ def _method(operation: Operation, arguments: Mapping[str, str]) -> str:
     if system == "gateway" and operation.sdk is None:
         return f'call("{operation.name}")'
     name = operation.sdk.name if operation.sdk else operation.name.removeprefix(_PREFIX)
+    if operation.sdk and operation.sdk.group:
+        system = operation.sdk.group
     given = dict(arguments)
     if "action" in given:
         action = given.pop("action")

@@ -20,6 +20,8 @@ __all__ = [
     "BranchNotFound",
     "BranchProtected",
     "BudgetExceeded",
+    "CollectionExists",
+    "CollectionNotFound",
     "ConceptNotFound",
     "CopyUnfinished",
     "CorrectionUnavailable",
@@ -31,6 +33,7 @@ __all__ = [
     "ExecutionNotFound",
     "ExecutionTimeout",
     "GatewayErrorBody",
+    "GenerationUnavailable",
     "GraphServiceFailed",
     "GuardrailBlocked",
     "GuardrailFailed",
@@ -240,6 +243,27 @@ class PathNotFound(StratagemError):
 
     code = "path_not_found"
     hint_default = "Try a larger max_depth, up to 10."
+
+
+class CollectionExists(StratagemError):
+    """A collection already has this name."""
+
+    code = "collection_exists"
+    hint_default = "Choose another name, or delete the collection first."
+
+
+class CollectionNotFound(StratagemError):
+    """No collection has this name, on this branch at this moment."""
+
+    code = "collection_not_found"
+    hint_default = "List the collections, or create it."
+
+
+class GenerationUnavailable(StratagemError):
+    """No model is configured that could generate text, or it cannot be reached."""
+
+    code = "generation_unavailable"
+    hint_default = "Configure one with strata_configure_model: an OpenAI-compatible endpoint."
 
 
 class VersionConflict(StratagemError):
@@ -615,6 +639,9 @@ TABLE: dict[str, Row] = {
     "shutting_down": Row(503, -32050, 6, "SHUTTING_DOWN", "arguments"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS", "arguments"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED", "arguments"),
+    "collection_exists": Row(409, -32009, 4, "COLLECTION_EXISTS", "arguments"),
+    "collection_not_found": Row(404, -32004, 3, "COLLECTION_NOT_FOUND", "arguments"),
+    "generation_unavailable": Row(503, -32010, 6, "GENERATION_UNAVAILABLE", "nobody"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT", "arguments"),
     "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT", "arguments"),
     "transaction_conflict": Row(409, -32009, 4, "TRANSACTION_CONFLICT", "arguments"),

@@ -95,6 +95,8 @@ TRANSACTION_SECONDS_MAX: Final = 3_600.0
 VECTOR_DIMENSIONS_MAX: Final = 8_192
 VECTORS_AT_ONCE_MAX: Final = 1_000
 COLLECTION_CHARS_MAX: Final = 64
+# More neighbours than this are a scan of the collection.
+VECTOR_K_MAX: Final = 1_000
 # A field of metadata is a row of an index, and so is each element of a list in it.
 METADATA_FIELDS_MAX: Final = 64
 # Numbers beyond this are compared by reading them: an index holds no longer ones exactly.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
+from base64 import b64decode
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final
 
+from stratagem import limits
 from stratagem.developer.metadata import facets_of, numbers_of
 from stratagem.engine import values
 from stratagem.engine.events import Space
@@ -91,6 +95,22 @@ def _check_cell(content: Mapping[str, Any]) -> None:
     values.encode(content["value"])
 
 
+def _check_collection(content: Mapping[str, Any]) -> None:
+    """Refuse what no collection could be."""
+    dimension, metric = content["dimension"], content["metric"]
+    if not isinstance(dimension, int) or not 1 <= dimension <= limits.VECTOR_DIMENSIONS_MAX:
+        raise ValueError(f"it cannot have {dimension!r} dimensions")
+    if metric not in {"cosine", "euclidean", "dot"}:
+        raise ValueError(f"there is no metric {metric!r}")
+
+
+def _check_vector(content: Mapping[str, Any]) -> None:
+    """Refuse what is no vector of finite 32-bit numbers."""
+    numbers = array("f", b64decode(content["vector"], validate=True))
+    if not len(numbers) or not all(map(isfinite, numbers)):
+        raise ValueError("its numbers are not finite")
+
+
 def _record_kind(name: str, stored: EventKind, deleted: str, **details: Any) -> RecordKind:
     return RecordKind(
         name,
@@ -112,11 +132,17 @@ KINDS: Final = (
         erasable=("value",),
     ),
     _record_kind(SPACE, EventKind(SPACE_CREATED, _project_record), SPACE_DELETED),
-    _record_kind(COLLECTION, EventKind(COLLECTION_CREATED, _project_record), COLLECTION_DELETED),
+    _record_kind(
+        COLLECTION,
+        EventKind(COLLECTION_CREATED, _project_record),
+        COLLECTION_DELETED,
+        validate=_check_collection,
+    ),
     _record_kind(
         VECTOR,
         EventKind(VECTOR_STORED, _project_vector),
         VECTOR_DELETED,
+        validate=_check_vector,
         erasable=("vector", "metadata"),
     ),
 )

@@ -28,6 +28,7 @@ __all__ = [
     "number_name",
     "numbers_of",
     "parse_filter",
+    "text_facet",
 ]
 
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains")
@@ -130,14 +131,19 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     return dict(metadata)
 
 
-def facet(field: str, value: Any) -> str:
-    """Return the facet of vectors one of whose fields has a value, or contains it."""
+def facet(field: str, value: Any, *, element: bool = False) -> str:
+    """Return the facet of vectors one of whose fields is a value, or a list with that element."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = f"{field}={orjson.dumps(value).decode()}"
+    text = f"{field}{':' if element else '='}{orjson.dumps(value).decode()}"
     if len(text) > _FACET_CHARS_MAX:
         text = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"meta:{text}"
+
+
+def text_facet(field: str) -> str:
+    """Return the facet of vectors one of whose fields is a text."""
+    return f"text:{field}"
 
 
 def number_name(field: str) -> str:
@@ -149,9 +155,12 @@ def facets_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the facets of metadata."""
     found: dict[str, None] = {}
     for field, value in metadata.items():
-        for each in value if isinstance(value, list) else [value]:
-            if _is_scalar(each):
-                found[facet(field, each)] = None
+        if isinstance(value, list):
+            found |= {facet(field, each, element=True): None for each in value if _is_scalar(each)}
+        elif _is_scalar(value):
+            found[facet(field, value)] = None
+        if isinstance(value, str):
+            found[text_facet(field)] = None
     return tuple(found)
 
 

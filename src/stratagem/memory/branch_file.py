@@ -1,7 +1,8 @@
 """The portable file of a branch.
 
-Lines of JSON: a header, one line for each entry and each logged event, and an end with the
-number of lines before it and their SHA-256, so that a file that was cut or altered is known.
+Lines of JSON: a header, one line for each entry, each logged event and each record of another kind
+that is portable, and an end with the number of lines before it and their SHA-256, so that a file
+that was cut or altered is known.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ from typing import Any, get_args
 
 import orjson
 
-from stratagem.engine.events import Draft
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.engine.events import Draft, Space
+from stratagem.engine.records import Kinds
 from stratagem.errors import StorageFull, StorageUnavailable
+from stratagem.memory.entries import check_names
 from stratagem.memory.kinds import TRUST, UNTRUSTED
 from stratagem.memory.kinds import Source as RecordSource
 from stratagem.memory.sources import (
@@ -46,9 +51,10 @@ class BranchFile:
 
     format: Format = "stratagem"
 
-    def __init__(self, path: Path, namespace: str | None) -> None:
+    def __init__(self, path: Path, namespace: str | None, kinds: Kinds) -> None:
         self._path = path
         self._namespace = namespace
+        self._kinds = kinds
 
     def drafts(self, position: Position) -> Iterator[Draft]:
         """See `stratagem.memory.sources.Source`."""
@@ -65,6 +71,8 @@ class BranchFile:
         namespace = self._namespace or record.get("namespace")
         if record["type"] == "event":
             return _with_origin(event_draft(record, namespace), record)
+        if record["type"] == "record":
+            return self._record_draft(record)
         options = {name: record.get(name) for name in ("tags", "session", "index", "expires")}
         origin = record.get("imported")
         draft = entry_draft(
@@ -75,6 +83,31 @@ class BranchFile:
             **options,
         )
         return _with_origin(draft, record)
+
+    def _record_draft(self, record: Mapping[str, Any]) -> Draft:
+        """Return the event that writes a record of a portable kind, as it was exported."""
+        if self._namespace is not None:
+            raise InvalidRecord("a state cell or vector stays in its own namespace: name no other")
+        kind = self._kinds.records.get(field_of(record, "kind"))
+        if kind is None or not kind.portable or kind.writes is None:
+            raise InvalidRecord(f"its kind {record['kind']!r} is none that can be imported")
+        content = field_of(record, "content")
+        key = check_names(field_of(record, "key"), field="key", chars_max=limits.KEY_CHARS_MAX)
+        # A collection is part of the namespace of its vectors.
+        chars_max = 2 * limits.NAMESPACE_CHARS_MAX
+        namespace = check_names(
+            field_of(record, "namespace"), field="namespace", chars_max=chars_max
+        )
+        if not isinstance(content, Mapping):
+            raise InvalidRecord("its content is no object")
+        values.encode(content, field="content")
+        try:
+            self._kinds.project(kind.writes, content, key)
+            if kind.validate is not None:
+                kind.validate(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidRecord(f"it is no {kind.name}: {error}") from error
+        return Draft(kind.writes, dict(content), Space(kind.name, namespace), key)
 
 
 def _with_origin(draft: Draft, record: Mapping[str, Any]) -> Draft:
@@ -113,7 +146,7 @@ class _Seal:
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
-        self._counts = {"entry": 0, "event": 0}
+        self._counts = {"entry": 0, "event": 0, "record": 0}
         self._header: Mapping[str, Any] | None = None
         self._ended = False
 
@@ -129,7 +162,7 @@ class _Seal:
         elif kind in self._counts:
             self._counts[kind] += 1
         else:
-            raise InvalidRecord(f"its type is {kind!r}, not entry, event or end")
+            raise InvalidRecord(f"its type is {kind!r}, not entry, event, record or end")
         self._digest.update(line.data)
         return kind in self._counts
 
@@ -137,8 +170,9 @@ class _Seal:
         """Check that nothing is missing."""
         if self._header is None or not self._ended:
             raise InvalidRecord("it was cut short: its last line is missing")
-        said = (self._header.get("entries"), self._header.get("events"))
-        if said != (self._counts["entry"], self._counts["event"]):
+        header = self._header
+        said = (header.get("entries"), header.get("events"), header.get("records", 0))
+        if said != tuple(self._counts.values()):
             raise InvalidRecord("it does not hold as many entries and events as it says")
 
     def _end(self, line: JsonLine) -> None:

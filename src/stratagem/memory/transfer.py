@@ -21,6 +21,7 @@ from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Lineage, View
+from stratagem.engine.records import Kinds
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.memory.branch_file import BranchFile, write_branch_file
 from stratagem.memory.entries import is_expired
@@ -51,6 +52,8 @@ class BranchExport:
     events: int
     bytes: int
     sha256: str
+    # State cells, spaces, collections and vectors.
+    records: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +106,14 @@ def export_branch(
         counts = {
             "entries": reader.records.count(view, ENTRY),
             "events": reader.records.count(view, EVENT),
+            "records": sum(reader.records.count(view, kind) for kind in _portable(reader)),
         }
     header = {"branch": branch, "as_of": as_of, "sequence": view.limit, **counts}
     lines = _check_counts(_records(foundation.store, view), counts, progress)
     size, digest = write_branch_file(path, header, lines)
-    return BranchExport(str(path), branch, counts["entries"], counts["events"], size, digest)
+    return BranchExport(
+        str(path), branch, counts["entries"], counts["events"], size, digest, counts["records"]
+    )
 
 
 def import_from(
@@ -128,7 +134,9 @@ def import_from(
     Raises:
         ImportRefused: Something cannot be taken, or the file is damaged. Nothing was written.
     """
-    source = _source(path, form or recognize_format(path), namespace, caller)
+    source = _source(
+        path, form or recognize_format(path), namespace, caller, foundation.store.kinds
+    )
     work = _Import(foundation, caller, preview=preview)
     total = work.check(source, progress)
     done = BranchImport(str(path), source.format, caller.branch, preview)
@@ -214,9 +222,9 @@ class _Import:
             self._known_to[namespace] = after
 
 
-def _source(path: Path, form: str, namespace: str | None, caller: Caller) -> Source:
+def _source(path: Path, form: str, namespace: str | None, caller: Caller, kinds: Kinds) -> Source:
     if form == "stratagem":
-        return BranchFile(path, namespace)
+        return BranchFile(path, namespace, kinds)
     if form not in SOURCES:
         raise ValidationFailed(f"There is no form {form!r}.", field="format", allowed=list(FORMATS))
     return SOURCES[form](path, namespace or caller.namespace)
@@ -252,6 +260,24 @@ def _records(store: Store, view: View) -> Iterator[dict[str, Any]]:
     for space in spaces:
         if space.kind == EVENT:
             yield from _events(store, view, space)
+    for space in spaces:
+        if store.kinds.record(space.kind).portable:
+            yield from _portable_records(store, view, space)
+
+
+def _portable(reader: Reader) -> list[str]:
+    """Return the kinds of record, besides memory's own, that an export holds."""
+    return [name for name, kind in reader.kinds.records.items() if kind.portable]
+
+
+def _portable_records(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
+    after: str | None = ""
+    while after is not None:
+        with store.snapshot() as reader:
+            page, after = reader.records.page(view.lineage, space, after=after, limit=_PAGE)
+        for key, version in page:
+            place = {"type": "record", "kind": space.kind, "namespace": space.namespace, "key": key}
+            yield {**place, "content": orjson.loads(version.payload or b"{}")}
 
 
 def _entries(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
@@ -308,16 +334,17 @@ def _check_counts(
     lines: Iterable[dict[str, Any]], counts: Mapping[str, int], progress: Progress
 ) -> Iterator[dict[str, Any]]:
     """Pass lines on, and make sure that there are as many as the header says."""
-    found = {"entry": 0, "event": 0}
+    found = {"entry": 0, "event": 0, "record": 0}
     total = sum(counts.values())
     for done, line in enumerate(lines, 1):
         found[line["type"]] += 1
         yield line
         if done % _PAGE == 0 or done == total:
             progress(done, total, "exporting")
-    if (found["entry"], found["event"]) != (counts["entries"], counts["events"]):
+    if tuple(found.values()) != (counts["entries"], counts["events"], counts["records"]):
         raise DatabaseCorrupt(
-            f"The branch shows {found['entry']} entries and {found['event']} events; its tallies "
-            f"say {counts['entries']} and {counts['events']}. Nothing was exported.",
+            f"The branch shows {found['entry']} entries, {found['event']} events and "
+            f"{found['record']} other records; its tallies say {counts['entries']}, "
+            f"{counts['events']} and {counts['records']}. Nothing was exported.",
             hint="Something may have been purged meanwhile: try again, then `stratagem doctor`.",
         )

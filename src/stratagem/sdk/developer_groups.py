@@ -1,4 +1,4 @@
-"""The groups of methods of developer mode, which every client has: `db.kv`, `db.vectors`, …."""
+"""The groups of methods of developer mode, which every client has, such as `db.kv`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stratagem.sdk.generated.developer import (
         AsyncBranchesMethods,
+        AsyncBundleMethods,
+        AsyncDatabaseMethods,
+        AsyncEmbedMethods,
         AsyncEventsMethods,
         AsyncJsonMethods,
         AsyncKvMethods,
+        AsyncModelsMethods,
+        AsyncRetentionMethods,
         AsyncSpacesMethods,
         AsyncStateMethods,
+        AsyncVectorsMethods,
         BranchesMethods,
+        BundleMethods,
+        DatabaseMethods,
+        EmbedMethods,
         EventsMethods,
         JsonMethods,
         KvMethods,
+        ModelsMethods,
+        RetentionMethods,
         SpacesMethods,
         StateMethods,
+        VectorsMethods,
     )
 
 __all__ = ["AsyncDeveloperGroups", "DeveloperGroups"]
@@ -60,6 +72,13 @@ class DeveloperGroups:
         return EventsMethods(self._call_typed)
 
     @cached_property
+    def vectors(self) -> VectorsMethods:
+        """Vectors of your own, in collections."""
+        from stratagem.sdk.generated.developer import VectorsMethods
+
+        return VectorsMethods(self._call_typed)
+
+    @cached_property
     def branches(self) -> BranchesMethods:
         """Branches, a method for each thing that can be done with one."""
         from stratagem.sdk.generated.developer import BranchesMethods
@@ -72,6 +91,41 @@ class DeveloperGroups:
         from stratagem.sdk.generated.developer import SpacesMethods
 
         return SpacesMethods(self._call_typed)
+
+    @cached_property
+    def bundle(self) -> BundleMethods:
+        """Branches as files of the folder for bundles."""
+        from stratagem.sdk.generated.developer import BundleMethods
+
+        return BundleMethods(self._call_typed)
+
+    @cached_property
+    def retention(self) -> RetentionMethods:
+        """Erasing superseded versions."""
+        from stratagem.sdk.generated.developer import RetentionMethods
+
+        return RetentionMethods(self._call_typed)
+
+    @cached_property
+    def database(self) -> DatabaseMethods:
+        """The database itself: its size, flushing and compacting it."""
+        from stratagem.sdk.generated.developer import DatabaseMethods
+
+        return DatabaseMethods(self._call_typed)
+
+    @cached_property
+    def embed(self) -> EmbedMethods:
+        """Vectors of texts, by the embedder in use."""
+        from stratagem.sdk.generated.developer import EmbedMethods
+
+        return EmbedMethods(self._call_typed)
+
+    @cached_property
+    def models(self) -> ModelsMethods:
+        """The models in use, and generating text with one."""
+        from stratagem.sdk.generated.developer import ModelsMethods
+
+        return ModelsMethods(self._call_typed)
 
 
 class AsyncDeveloperGroups:
@@ -110,6 +164,13 @@ class AsyncDeveloperGroups:
         return AsyncEventsMethods(self._call_typed)
 
     @cached_property
+    def vectors(self) -> AsyncVectorsMethods:
+        """Vectors of your own, in collections."""
+        from stratagem.sdk.generated.developer import AsyncVectorsMethods
+
+        return AsyncVectorsMethods(self._call_typed)
+
+    @cached_property
     def branches(self) -> AsyncBranchesMethods:
         """Branches, a method for each thing that can be done with one."""
         from stratagem.sdk.generated.developer import AsyncBranchesMethods
@@ -122,3 +183,38 @@ class AsyncDeveloperGroups:
         from stratagem.sdk.generated.developer import AsyncSpacesMethods
 
         return AsyncSpacesMethods(self._call_typed)
+
+    @cached_property
+    def bundle(self) -> AsyncBundleMethods:
+        """Branches as files of the folder for bundles."""
+        from stratagem.sdk.generated.developer import AsyncBundleMethods
+
+        return AsyncBundleMethods(self._call_typed)
+
+    @cached_property
+    def retention(self) -> AsyncRetentionMethods:
+        """Erasing superseded versions."""
+        from stratagem.sdk.generated.developer import AsyncRetentionMethods
+
+        return AsyncRetentionMethods(self._call_typed)
+
+    @cached_property
+    def database(self) -> AsyncDatabaseMethods:
+        """The database itself: its size, flushing and compacting it."""
+        from stratagem.sdk.generated.developer import AsyncDatabaseMethods
+
+        return AsyncDatabaseMethods(self._call_typed)
+
+    @cached_property
+    def embed(self) -> AsyncEmbedMethods:
+        """Vectors of texts, by the embedder in use."""
+        from stratagem.sdk.generated.developer import AsyncEmbedMethods
+
+        return AsyncEmbedMethods(self._call_typed)
+
+    @cached_property
+    def models(self) -> AsyncModelsMethods:
+        """The models in use, and generating text with one."""
+        from stratagem.sdk.generated.developer import AsyncModelsMethods
+
+        return AsyncModelsMethods(self._call_typed)

@@ -273,6 +273,7 @@ def open_database(
     workspace: str = "default",
     create: bool = True,
     allow_hosts: Sequence[str] = (),
+    bundles: str | PathLike[str] | None = None,
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
 
@@ -284,7 +285,8 @@ def open_database(
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     `redaction`: how much debugging masks of what may be secret. `relevance_min`: how likely a known
     problem must be the one at hand for its fix to be recommended. `allow_hosts`: hosts that tools
-    may call though they are not public, such as "localhost:8888".
+    may call though they are not public, such as "localhost:8888". `bundles`: the folder of
+    `db.bundle`.
     """
     if not create:
         check_there(check_path(path))
@@ -297,6 +299,7 @@ def open_database(
         relevance_min=relevance_min,
         workspace=workspace,
         allow_hosts=tuple(allow_hosts),
+        bundles=None if bundles is None else str(bundles),
     )
     return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))
 

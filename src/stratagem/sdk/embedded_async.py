@@ -290,6 +290,7 @@ def open_async(
     workspace: str = "default",
     create: bool = True,
     allow_hosts: Sequence[str] = (),
+    bundles: str | PathLike[str] | None = None,
 ) -> _Opening:
     """Open a database for a program with an event loop: `async with stratagem.open_async(…) as db`.
 
@@ -306,6 +307,7 @@ def open_async(
         relevance_min=relevance_min,
         workspace=workspace,
         allow_hosts=tuple(allow_hosts),
+        bundles=None if bundles is None else str(bundles),
     )
     caller = own_caller(actor, namespace, branch)
     return _Opening(lambda: open_runtime(settings, caller))

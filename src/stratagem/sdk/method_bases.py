@@ -155,7 +155,22 @@ class AsyncTypedMethods(GeneratedMethods):
 def _given_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an operation; None is a value only of what has to be given."""
     required = find(name).parameters.get("required", ())
-    return {each: value for each, value in given.items() if value is not None or each in required}
+    return {
+        each: _as_json(value)
+        for each, value in given.items()
+        if value is not None or each in required
+    }
+
+
+def _as_json(value: Any) -> Any:
+    """Return an array of numbers as a list, also within a list of objects."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_as_json(each) if not isinstance(each, str | float) else each for each in value]
+    if isinstance(value, dict):
+        return {name: _as_json(each) for name, each in value.items()}
+    return value
 
 
 def _result(answer: Answer, model: Any) -> Any:

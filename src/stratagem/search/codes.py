@@ -28,6 +28,8 @@ _WORD_BITS: Final = 64
 # Sizes above two and a half times the mean are all the same: that much larger.
 _SIZE_TOP: Final = 2.5
 _LEVELS: Final = 3
+# Of a random number, with the variance 1: the square root of 2/pi.
+_MEAN_SIZE: Final = 0.7978845608
 
 
 class Codes:
@@ -50,12 +52,33 @@ class Codes:
         """Return the codes of vectors, a word of bits in each row."""
         return np.ascontiguousarray(_pack_bits(vectors @ self._rotation > 0).T)
 
+    def products(
+        self, codes: NDArray[np.uint64], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return estimates of the products of a query with vectors of the length one.
+
+        Where signs agree, the query's number counts for the vector, elsewhere against it. The
+        numbers of a rotated vector are like random ones, and of these the sum of the sizes is
+        the square root of 2/pi of the most it could be.
+        """
+        level, step = self._levels(np.abs(query @ self._rotation))
+        apart = self.apart(codes, query)
+        agreeing = np.float32(level.sum()) - 2.0 * apart.astype(np.float32)
+        scale = step / (np.sqrt(self._side) * _MEAN_SIZE)
+        estimates: NDArray[np.float32] = agreeing * np.float32(scale)
+        return estimates
+
+    @staticmethod
+    def _levels(sizes: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+        """Return sizes in whole steps, and how large a step is."""
+        step = float(_SIZE_TOP * sizes.mean() or 1.0) / _LEVELS
+        return np.rint(sizes / step).clip(0, _LEVELS), step
+
     def apart(self, codes: NDArray[np.uint64], query: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return how far each code is from a query; only the order of these numbers counts."""
         turned = query @ self._rotation
         signs = _pack_bits(turned[np.newaxis] > 0)[0]
-        sizes = np.abs(turned)
-        level = np.rint(sizes / (_SIZE_TOP * sizes.mean() or 1.0) * _LEVELS).clip(0, _LEVELS)
+        level, _step = self._levels(np.abs(turned))
         small, large = (
             _pack_bits((level.astype(np.uint8)[np.newaxis] >> bit) & 1 > 0)[0] for bit in (0, 1)
         )

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import orjson
@@ -17,6 +18,7 @@ from stratagem.engine.events import Space
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ReadOnly
 from stratagem.operation import Caller
+from stratagem.search.collections import CollectionIndex
 from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
 from stratagem.search.record_finders import RecordFinder
@@ -58,6 +60,10 @@ class Foundation:
     relevance_min: float = TRY_MIN
     # By kind of record: what finds it for the one search over all systems.
     finders: Mapping[str, RecordFinder] = field(default_factory=dict)
+    # The folder that the operator has named for bundles.
+    bundles: Path | None = None
+    # The vectors that callers wrote themselves.
+    collections: CollectionIndex = field(default_factory=lambda: CollectionIndex(None))
 
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
@@ -81,6 +87,7 @@ class Foundation:
             work()
         erased = erase()
         self.index.forget_vectors()
+        self.collections.discard()
         for work in self.purge_listeners.after:
             work()
         return erased

@@ -57,6 +57,9 @@ __all__ = [
     "LEXICAL_DEPTH",
     "MATCHES_FEW",
     "NEAR_COSINE",
+    "OWN_RESCORED_MAX",
+    "OWN_RESCORED_MIN",
+    "OWN_RESCORED_SHARE",
     "RESCORED_MAX",
     "RESCORED_MIN",
     "RESCORED_SHARE",
@@ -126,6 +129,11 @@ EXACT_VECTORS_MAX: Final = 20_000
 RESCORED_MIN: Final = 2_000
 RESCORED_MAX: Final = 4_000
 RESCORED_SHARE: Final = 0.04
+# The same for vectors of callers' own, which may come from any model: `python -m
+# benchmarks.own_vectors` prints the recall.
+OWN_RESCORED_MIN: Final = 4_000
+OWN_RESCORED_MAX: Final = 20_000
+OWN_RESCORED_SHARE: Final = 0.02
 
 
 def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -26,8 +26,10 @@ __all__ = ["HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot", "hea
 HEADER_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 64
 
-_MAGIC: Final = b"STRAVEC5"
-_NUMBERS: Final = ("sequence", "sequence_to", "branch", "space")
+_MAGIC: Final = b"STRAVEC6"
+_NUMBERS: Final = ("sequence", "sequence_to", "branch", "space", "norm")
+# Vectors of so many bytes are synced before they are sealed.
+SYNCED_BYTES_MIN: Final = 256 * 1024 * 1024
 # What `check` is a checksum of: the fields before it.
 _CHECKED_BYTES: Final = 80
 # Few calls, and yet the vectors of one are still in the processor's cache when compared.
@@ -35,7 +37,7 @@ _CHUNK: Final = 1_024
 # Eight bytes for each row, and few ask about more than that.
 _OWN_ROWS_KEPT: Final = 4
 # Odd, so that multiplying by them loses nothing.
-_ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+_ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 
 
 @cache
@@ -60,12 +62,16 @@ def header_dtype() -> np.dtype[np.void]:
 
 
 class VectorRows(NamedTuple):
-    """Vectors with their codes, their versions and what decides whether a view shows them."""
+    """Vectors with their codes, their versions and what decides whether a view shows them.
+
+    Vectors have the length one; `norm` is how long each was, as the bits of a 64-bit number.
+    """
 
     sequence: NDArray[np.int64]
     sequence_to: NDArray[np.int64]
     branch: NDArray[np.int64]
     space: NDArray[np.int64]
+    norm: NDArray[np.int64]
     # By word, not by vector: each is gone through from end to end.
     codes: NDArray[np.uint64]
     vectors: NDArray[np.float32]
@@ -138,6 +144,10 @@ class VectorColumns:
             VectorsDamagedError: The storage was truncated since they were begun.
         """
         self.storage.check_size()
+        if self.get("count") * self._dimensions * 4 > SYNCED_BYTES_MIN:
+            # A file that large is not read through when it is opened: its seal is believed, and so
+            # must not be on the disk before the rows are.
+            self.storage.sync()
         self.put("check", self._check())
         self.put("writing", 0)
         self.storage.write(0, self.header)
@@ -156,12 +166,14 @@ class VectorColumns:
         return self.is_intact() and not self.get("writing")
 
     def is_sound(self) -> bool:
-        """Whether every row is as it was written; reads them all."""
+        """Whether every row is as it was written; reads them all, unless those are very many."""
+        if self.get("count") * self._dimensions * 4 > SYNCED_BYTES_MIN:
+            return self.is_whole()
         digest = sum(_digest(rows) for rows in self.chunks())
         return self.is_whole() and self.get("digest") == digest % 2**64
 
     def numbers(self, name: str, begin: int, end: int) -> NDArray[np.int64]:
-        """Return `sequence`, `sequence_to`, `branch` or `space` of some rows."""
+        """Return `sequence`, `sequence_to`, `branch`, `space` or `norm` of some rows."""
         numbers = aligned_array((end - begin,), np.int64)
         self.storage.read(self._numbers_at[name] + 8 * begin, numbers)
         return numbers
@@ -201,13 +213,13 @@ class VectorColumns:
         count = self.get("count")
         for begin in range(0, count, _CHUNK):
             end = min(begin + _CHUNK, count)
-            sequence, sequence_to, branch, space = (
+            sequence, sequence_to, branch, space, norm = (
                 self.numbers(name, begin, end) for name in _NUMBERS
             )
             vectors = aligned_array((end - begin, self._dimensions), np.float32)
             self.storage.read(self._vector_at(begin), vectors)
             codes = self.codes(begin, end)
-            yield VectorRows(sequence, sequence_to, branch, space, codes, vectors)
+            yield VectorRows(sequence, sequence_to, branch, space, norm, codes, vectors)
 
     def extend(self, rows: VectorRows) -> None:
         """Write rows behind the last one."""
@@ -293,6 +305,11 @@ class VectorSnapshot:
         return self.columns.numbers("space", 0, self.count)
 
     @cached_property
+    def norm(self) -> NDArray[np.float64]:
+        """How long each vector was before it was given the length one."""
+        return self.columns.numbers("norm", 0, self.count).view(np.float64)
+
+    @cached_property
     def codes(self) -> NDArray[np.uint64]:
         """The code of each vector, a word of bits in each row."""
         return self.columns.codes(0, self.count)
@@ -365,6 +382,7 @@ def _digest(rows: VectorRows) -> int:
             each += word * np.uint64(2 * place + 3)
         each += rows.branch.view(np.uint64) * np.uint64(_ODD[0])
         each += rows.space.view(np.uint64) * np.uint64(_ODD[1])
+        each += rows.norm.view(np.uint64) * np.uint64(_ODD[3])
         total = int((each * _keys(rows.sequence)).sum(dtype=np.uint64))
     return total + _digest_of_ends(rows.sequence, rows.sequence_to)
 

@@ -49,6 +49,9 @@ class VectorStorage(Protocol):
     def write(self, offset: int, array: NDArray[Any]) -> None:
         """Write the bytes of an array at an offset."""
 
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk."""
+
     def check_size(self) -> None:
         """Raise `VectorsDamagedError` if the size is not the one it was made with."""
 
@@ -73,6 +76,9 @@ class MemoryStorage:
         """See `VectorStorage`."""
         written = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._bytes[offset : offset + len(written)] = written
+
+    def sync(self) -> None:
+        """See `VectorStorage`."""
 
     def check_size(self) -> None:
         """See `VectorStorage`."""
@@ -136,6 +142,10 @@ class FileStorage:
         while rest:
             written = os.pwrite(self._file, rest, offset)
             rest, offset = rest[written:], offset + written
+
+    def sync(self) -> None:
+        """See `VectorStorage`."""
+        os.fsync(self._file)
 
     def check_size(self) -> None:
         """See `VectorStorage`."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from stratagem.deferred_modules import np
 from stratagem.engine.lineage import OPEN_END, View
@@ -48,7 +48,7 @@ except ImportError:  # pragma: no cover -- Windows: the file is then private to 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Nearest", "VectorCache"]
+__all__ = ["Nearest", "TextVectors", "VectorCache", "VectorSource", "WantedRows"]
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Nearest(NamedTuple):
     cosines: NDArray[np.float32]
 
 
-class _Wanted(NamedTuple):
+class WantedRows(NamedTuple):
     """The rows to choose from, what they are compared with, and the rows to compare anyway."""
 
     rows: NDArray[np.int64]
@@ -76,10 +76,42 @@ class _Wanted(NamedTuple):
     known: tuple[NDArray[np.bool_], NDArray[np.int64]]
 
 
-class VectorCache:
-    """The vectors of one database. Safe to share between threads."""
+class VectorSource(Protocol):
+    """Where the vectors of a cache are kept."""
 
-    def __init__(self, path: Path | None, dimensions: int) -> None:
+    def after(self, reader: Reader, columns: VectorColumns, limit: int) -> list[VectorRow]:
+        """Return vectors that columns do not have yet, in the order of their ids."""
+
+    def last(self, reader: Reader) -> int:
+        """Return the id of the newest vector, where vectors may come later than their versions."""
+
+    def count(self, reader: Reader) -> int:
+        """Return about how many vectors there are."""
+
+
+class TextVectors:
+    """The vectors of texts, which an embedder made."""
+
+    def after(self, reader: Reader, columns: VectorColumns, limit: int) -> list[VectorRow]:
+        """See `VectorSource`."""
+        return reader.vectors.after(columns.get("last_id"), limit)
+
+    def last(self, reader: Reader) -> int:
+        """See `VectorSource`."""
+        return reader.vectors.last() or 0
+
+    def count(self, reader: Reader) -> int:
+        """See `VectorSource`."""
+        return reader.vectors.count()
+
+
+class VectorCache:
+    """The vectors of one database, or of one collection. Safe to share between threads."""
+
+    def __init__(
+        self, path: Path | None, dimensions: int, source: VectorSource | None = None
+    ) -> None:
+        self._source = source or TextVectors()
         self._path = path if fcntl else None
         self._dimensions = dimensions
         self._codes = Codes(dimensions)
@@ -109,7 +141,7 @@ class VectorCache:
             # Another process may have brought the file further than this reader sees.
             head = reader.log.head().sequence
             rows = _candidates(snapshot, view, head, spaces=spaces, sequences=sequences)
-            wanted = _Wanted(rows, query, _find_rows(snapshot, known))
+            wanted = WantedRows(rows, query, _find_rows(snapshot, known))
             return self._nearest(reader, view, snapshot, wanted, depth)
 
         return self._rebuild_and_retry(search)
@@ -133,7 +165,7 @@ class VectorCache:
         return read()
 
     def _nearest(
-        self, reader: Reader, view: View, snapshot: VectorSnapshot, wanted: _Wanted, depth: int
+        self, reader: Reader, view: View, snapshot: VectorSnapshot, wanted: WantedRows, depth: int
     ) -> tuple[Nearest, NDArray[np.float32]]:
         count = depth
         while True:
@@ -146,9 +178,12 @@ class VectorCache:
             count *= 4
 
     def _cosines_for(
-        self, snapshot: VectorSnapshot, wanted: _Wanted, count: int
+        self, snapshot: VectorSnapshot, wanted: WantedRows, count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-        """Return the rows that may be the nearest, and the cosines of these and of the known."""
+        """Return the rows that may be the nearest, and the cosines of these and of the known.
+
+        A collection has a metric of its own, and other scores in their place.
+        """
         rows, query, (places, known) = wanted
         answer = np.full(len(places), np.nan, np.float32)
         if len(rows) > ranking.EXACT_VECTORS_MAX:
@@ -230,7 +265,7 @@ class VectorCache:
                     columns.is_intact()
                     and columns.get("generation") == generation
                     and columns.get("position") >= head
-                    and columns.get("last_id") >= (reader.vectors.last() or 0)
+                    and columns.get("last_id") >= self._source.last(reader)
                 ):
                     return columns.snapshot
             return self._bring_up_to_date(reader, generation, head).snapshot
@@ -247,9 +282,9 @@ class VectorCache:
     def _catch_up(self, reader: Reader, generation: int, head: int) -> VectorColumns:
         columns = self._open(reader, generation)
         if columns is None:
-            columns = self._create(generation, max(_CAPACITY_MIN, reader.vectors.count()))
+            columns = self._create(generation, max(_CAPACITY_MIN, self._source.count(reader)))
         columns.begin()
-        while rows := reader.vectors.after(columns.get("last_id"), _PAGE):
+        while rows := self._source.after(reader, columns, _PAGE):
             if columns.get("count") + len(rows) > columns.capacity:
                 columns = self._grow(columns, len(rows))
             _add(columns, rows, self._codes)
@@ -436,6 +471,7 @@ def _add(columns: VectorColumns, rows: list[VectorRow], codes: Codes) -> None:
             np.array([row.sequence_to or OPEN_END for row in rows], np.int64),
             np.array([row.branch for row in rows], np.int64),
             np.array([row.space for row in rows], np.int64),
+            np.array([row.norm for row in rows], np.float64).view(np.int64),
             codes.of(vectors),
             vectors,
         )

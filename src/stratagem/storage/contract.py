@@ -59,6 +59,8 @@ __all__ = [
     "VectorRow",
     "VectorWriter",
     "Version",
+    "VersionSpan",
+    "WriteCounters",
     "WriteRequest",
 ]
 
@@ -150,6 +152,16 @@ class VectorRow(NamedTuple):
     space: int
     sequence_to: int | None
     vector: bytes
+    # How long the vector was, where it was given the length one.
+    norm: float
+
+
+class VersionSpan(NamedTuple):
+    """A version, its branch, and the version that superseded it there."""
+
+    sequence: int
+    branch: int
+    sequence_to: int | None
 
 
 class Appended(NamedTuple):
@@ -225,6 +237,14 @@ class Erased:
     results: int = 0
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     pending: bool = False
+
+
+class WriteCounters(NamedTuple):
+    """What a process has written: pieces of work, commits for them, and how many failed."""
+
+    writes: int
+    commits: int
+    failed: int
 
 
 class Indexer(Protocol):
@@ -492,6 +512,12 @@ class SearchReader(Protocol):
         """Return the versions that carry every one of some tags."""
         ...
 
+    def numbered_versions(
+        self, space: int, name: str, least: float, most: float
+    ) -> NDArray[np.int64]:
+        """Return the versions of a space one of whose numbers lies between two, both included."""
+        ...
+
     def document_frequency(self, term: str) -> int:
         """Return in how many passages a term occurs."""
         ...
@@ -518,6 +544,10 @@ class VectorReader(Protocol):
 
     def last(self) -> int | None:
         """Return the number of the newest vector."""
+        ...
+
+    def in_space(self, space: int, after: int, limit: int) -> list[VersionSpan]:
+        """Return the versions of a space that are no deletions, after a sequence, in order."""
         ...
 
     def pending(self, limit: int) -> list[int]:
@@ -557,6 +587,23 @@ class VectorComparer(Protocol):
         depth: int,
     ) -> list[ScoredVersion]:
         """Return the versions that a view shows whose vectors are nearest, nearest first."""
+        ...
+
+    def nearest_own(
+        self,
+        view: View,
+        query: bytes,
+        *,
+        space: int,
+        metric: str,
+        among: Sequence[int] | None,
+        depth: int,
+    ) -> list[ScoredVersion]:
+        """Return the vectors of callers' own in a space that are nearest, nearest first.
+
+        `metric`: "cosine", "euclidean" (the score is minus the distance) or "dot". `among` are the
+        only versions that count, where given.
+        """
         ...
 
     def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
@@ -810,6 +857,22 @@ class Store(Protocol):
 
         What records of calls quote of them goes too, as with `purge`.
         """
+        ...
+
+    def counters(self) -> WriteCounters:
+        """Return what was written by this process since it opened the store."""
+        ...
+
+    def size(self) -> int | None:
+        """Return how many bytes the store takes on its disk; None where that is not known."""
+        ...
+
+    def flush(self) -> None:
+        """Bring everything that was acknowledged to its final place on the disk."""
+        ...
+
+    def compact(self) -> None:
+        """Give space that is not used any more back."""
         ...
 
     def discard(self) -> None:

@@ -12,26 +12,54 @@ from typing import Any, Literal
 from stratagem.developer.models import (
     BranchCurrent,
     BranchPresence,
+    BundleInfo,
+    BundleLoaded,
     CellDeleted,
     CellList,
     CellVersions,
     CellWritten,
+    CollectionDeleted,
+    CollectionInfo,
+    CollectionList,
+    Compacted,
+    DatabaseInfo,
+    DatabasePing,
     DocumentChanged,
+    DurabilityCounters,
+    EmbeddedText,
+    EmbeddedTexts,
+    EmbeddingStatus,
     EventCount,
+    Flushed,
     FoundEntries,
+    Generated,
+    ModelConfiguration,
+    ModelList,
+    ModelPull,
+    ModelUnloaded,
     PlaceDeleted,
     RecordsPurged,
+    RetentionApplied,
     SpaceCurrent,
     SpaceDeleted,
     SpaceInfo,
     SpaceList,
     SpacePresence,
     StateCell,
+    Tokens,
     TransactionCommitted,
     TransactionInfo,
     TransactionRolledBack,
     TransactionStatus,
+    Untokenized,
+    VectorDeleted,
+    VectorHits,
+    VectorRecord,
+    VectorsWritten,
+    VectorVersions,
+    VectorWritten,
 )
+from stratagem.developer.vectors import VectorItem
 from stratagem.memory.entries import Item
 from stratagem.memory.models import (
     Branches,
@@ -47,25 +75,38 @@ from stratagem.memory.models import (
     MergeResult,
     Stored,
     StoredMany,
+    TimeRange,
 )
 from stratagem.sdk.method_bases import AsyncTypedMethods, TypedMethods
 from stratagem.sdk.times import duration_argument, items_argument, moment_argument
 
 __all__ = [
     "AsyncBranchesMethods",
+    "AsyncBundleMethods",
+    "AsyncDatabaseMethods",
+    "AsyncEmbedMethods",
     "AsyncEventsMethods",
     "AsyncJsonMethods",
     "AsyncKvMethods",
+    "AsyncModelsMethods",
+    "AsyncRetentionMethods",
     "AsyncSpacesMethods",
     "AsyncStateMethods",
     "AsyncTransactionsMethods",
+    "AsyncVectorsMethods",
     "BranchesMethods",
+    "BundleMethods",
+    "DatabaseMethods",
+    "EmbedMethods",
     "EventsMethods",
     "JsonMethods",
     "KvMethods",
+    "ModelsMethods",
+    "RetentionMethods",
     "SpacesMethods",
     "StateMethods",
     "TransactionsMethods",
+    "VectorsMethods",
 ]
 
 
@@ -1791,6 +1832,706 @@ class AsyncEventsMethods(AsyncTypedMethods):
         return answer
 
 
+class VectorsMethods(TypedMethods):
+    """What `db.vectors` offers."""
+
+    def create_collection(
+        self,
+        name: str,
+        dimension: int,
+        metric: Literal["cosine", "euclidean", "dot"] = "cosine",
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> CollectionInfo:
+        """Create a collection.
+
+        Args:
+            name: The collection.
+            dimension: How many numbers a vector has.
+            metric: How they are compared.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            CollectionExists: There is one of that name.
+        """
+        answer: CollectionInfo = self._ask(
+            "strata_vector_create_collection",
+            {
+                "name": name,
+                "dimension": dimension,
+                "metric": metric,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            CollectionInfo,
+        )
+        return answer
+
+    def delete_collection(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> CollectionDeleted:
+        """Delete a collection with its vectors; views of earlier moments still show them.
+
+        Args:
+            name: The collection.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: CollectionDeleted = self._ask(
+            "strata_vector_delete_collection",
+            {"name": name, "namespace": namespace, "branch": branch, "request_id": request_id},
+            CollectionDeleted,
+        )
+        return answer
+
+    def list_collections(
+        self,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> CollectionList:
+        """Return the collections of a space, by name.
+
+        Args:
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: CollectionList = self._ask(
+            "strata_vector_list_collections",
+            {"as_of": moment_argument(as_of, "as_of"), "namespace": namespace, "branch": branch},
+            CollectionList,
+        )
+        return answer
+
+    def stats(
+        self,
+        name: str,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> CollectionInfo:
+        """Return what a collection is, and how many vectors it holds.
+
+        Args:
+            name: The collection.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            CollectionNotFound: There is none of that name.
+        """
+        answer: CollectionInfo = self._ask(
+            "strata_vector_stats",
+            {
+                "name": name,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            CollectionInfo,
+        )
+        return answer
+
+    def upsert(
+        self,
+        collection: str,
+        key: str,
+        vector: Sequence[float],
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorWritten:
+        """Store a vector under a key, in the place of the one that was there.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            vector: Its numbers.
+            metadata: An object that filters choose by.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            CollectionNotFound: There is no such collection.
+        """
+        answer: VectorWritten = self._ask(
+            "strata_vector_upsert",
+            {
+                "collection": collection,
+                "key": key,
+                "vector": vector,
+                "metadata": metadata,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorWritten,
+        )
+        return answer
+
+    def get(
+        self,
+        collection: str,
+        key: str,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorRecord | None:
+        """Return a vector by its key, now or at a past moment; None where there is none.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: VectorRecord | None = self._ask(
+            "strata_vector_get",
+            {
+                "collection": collection,
+                "key": key,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorRecord | None,
+        )
+        return answer
+
+    def delete(
+        self,
+        collection: str,
+        key: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorDeleted:
+        """Delete a vector; views of earlier moments still show it.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: VectorDeleted = self._ask(
+            "strata_vector_delete",
+            {
+                "collection": collection,
+                "key": key,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorDeleted,
+        )
+        return answer
+
+    def search(
+        self,
+        collection: str,
+        query: Sequence[float],
+        k: int = 10,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        include_vectors: bool = False,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorHits:
+        """Return the vectors nearest to one, nearest first, among those that a filter chooses.
+
+        Args:
+            collection: The collection.
+            query: The vector to compare with.
+            k: How many.
+            filter: {field: value} or {field: {op: value}}; op: eq ne gt gte lt lte in contains.
+            include_vectors: Return the vectors too.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            CollectionNotFound: There is no such collection.
+        """
+        answer: VectorHits = self._ask(
+            "strata_vector_search",
+            {
+                "collection": collection,
+                "query": query,
+                "k": k,
+                "filter": filter,
+                "include_vectors": include_vectors,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorHits,
+        )
+        return answer
+
+    def batch_upsert(
+        self,
+        collection: str,
+        items: Sequence[VectorItem],
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorsWritten:
+        """Store several vectors, all of them or none.
+
+        Args:
+            collection: The collection.
+            items: [{key, vector, metadata}, …]: all are written, or none.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: VectorsWritten = self._ask(
+            "strata_vector_batch_upsert",
+            {
+                "collection": collection,
+                "items": items,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorsWritten,
+        )
+        return answer
+
+    def history(
+        self,
+        collection: str,
+        key: str,
+        *,
+        limit: int = 20,
+        cursor: str | None = None,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorVersions:
+        """Return the versions of a vector, newest first.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            limit: How many to a page.
+            cursor: `next` of the last answer.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: VectorVersions = self._ask(
+            "strata_vector_history",
+            {
+                "collection": collection,
+                "key": key,
+                "limit": limit,
+                "cursor": cursor,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorVersions,
+        )
+        return answer
+
+    def purge(
+        self,
+        collection: str,
+        key: str,
+        *,
+        namespace: str | None = None,
+    ) -> RecordsPurged:
+        """Erase a vector for good, with every version on any branch.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            namespace: The space (namespace); the current one by default.
+        """
+        answer: RecordsPurged = self._ask(
+            "strata_vector_purge",
+            {"collection": collection, "key": key, "namespace": namespace},
+            RecordsPurged,
+        )
+        return answer
+
+
+class AsyncVectorsMethods(AsyncTypedMethods):
+    """What `db.vectors` offers, to be awaited."""
+
+    async def create_collection(
+        self,
+        name: str,
+        dimension: int,
+        metric: Literal["cosine", "euclidean", "dot"] = "cosine",
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> CollectionInfo:
+        """Create a collection.
+
+        Args:
+            name: The collection.
+            dimension: How many numbers a vector has.
+            metric: How they are compared.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            CollectionExists: There is one of that name.
+        """
+        answer: CollectionInfo = await self._ask_async(
+            "strata_vector_create_collection",
+            {
+                "name": name,
+                "dimension": dimension,
+                "metric": metric,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            CollectionInfo,
+        )
+        return answer
+
+    async def delete_collection(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> CollectionDeleted:
+        """Delete a collection with its vectors; views of earlier moments still show them.
+
+        Args:
+            name: The collection.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: CollectionDeleted = await self._ask_async(
+            "strata_vector_delete_collection",
+            {"name": name, "namespace": namespace, "branch": branch, "request_id": request_id},
+            CollectionDeleted,
+        )
+        return answer
+
+    async def list_collections(
+        self,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> CollectionList:
+        """Return the collections of a space, by name.
+
+        Args:
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: CollectionList = await self._ask_async(
+            "strata_vector_list_collections",
+            {"as_of": moment_argument(as_of, "as_of"), "namespace": namespace, "branch": branch},
+            CollectionList,
+        )
+        return answer
+
+    async def stats(
+        self,
+        name: str,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> CollectionInfo:
+        """Return what a collection is, and how many vectors it holds.
+
+        Args:
+            name: The collection.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            CollectionNotFound: There is none of that name.
+        """
+        answer: CollectionInfo = await self._ask_async(
+            "strata_vector_stats",
+            {
+                "name": name,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            CollectionInfo,
+        )
+        return answer
+
+    async def upsert(
+        self,
+        collection: str,
+        key: str,
+        vector: Sequence[float],
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorWritten:
+        """Store a vector under a key, in the place of the one that was there.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            vector: Its numbers.
+            metadata: An object that filters choose by.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+
+        Raises:
+            CollectionNotFound: There is no such collection.
+        """
+        answer: VectorWritten = await self._ask_async(
+            "strata_vector_upsert",
+            {
+                "collection": collection,
+                "key": key,
+                "vector": vector,
+                "metadata": metadata,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorWritten,
+        )
+        return answer
+
+    async def get(
+        self,
+        collection: str,
+        key: str,
+        *,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorRecord | None:
+        """Return a vector by its key, now or at a past moment; None where there is none.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: VectorRecord | None = await self._ask_async(
+            "strata_vector_get",
+            {
+                "collection": collection,
+                "key": key,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorRecord | None,
+        )
+        return answer
+
+    async def delete(
+        self,
+        collection: str,
+        key: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorDeleted:
+        """Delete a vector; views of earlier moments still show it.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: VectorDeleted = await self._ask_async(
+            "strata_vector_delete",
+            {
+                "collection": collection,
+                "key": key,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorDeleted,
+        )
+        return answer
+
+    async def search(
+        self,
+        collection: str,
+        query: Sequence[float],
+        k: int = 10,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        include_vectors: bool = False,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorHits:
+        """Return the vectors nearest to one, nearest first, among those that a filter chooses.
+
+        Args:
+            collection: The collection.
+            query: The vector to compare with.
+            k: How many.
+            filter: {field: value} or {field: {op: value}}; op: eq ne gt gte lt lte in contains.
+            include_vectors: Return the vectors too.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            CollectionNotFound: There is no such collection.
+        """
+        answer: VectorHits = await self._ask_async(
+            "strata_vector_search",
+            {
+                "collection": collection,
+                "query": query,
+                "k": k,
+                "filter": filter,
+                "include_vectors": include_vectors,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorHits,
+        )
+        return answer
+
+    async def batch_upsert(
+        self,
+        collection: str,
+        items: Sequence[VectorItem],
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> VectorsWritten:
+        """Store several vectors, all of them or none.
+
+        Args:
+            collection: The collection.
+            items: [{key, vector, metadata}, …]: all are written, or none.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: VectorsWritten = await self._ask_async(
+            "strata_vector_batch_upsert",
+            {
+                "collection": collection,
+                "items": items,
+                "namespace": namespace,
+                "branch": branch,
+                "request_id": request_id,
+            },
+            VectorsWritten,
+        )
+        return answer
+
+    async def history(
+        self,
+        collection: str,
+        key: str,
+        *,
+        limit: int = 20,
+        cursor: str | None = None,
+        as_of: str | int | date | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+    ) -> VectorVersions:
+        """Return the versions of a vector, newest first.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            limit: How many to a page.
+            cursor: `next` of the last answer.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            namespace: The space (namespace); the current one by default.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: VectorVersions = await self._ask_async(
+            "strata_vector_history",
+            {
+                "collection": collection,
+                "key": key,
+                "limit": limit,
+                "cursor": cursor,
+                "as_of": moment_argument(as_of, "as_of"),
+                "namespace": namespace,
+                "branch": branch,
+            },
+            VectorVersions,
+        )
+        return answer
+
+    async def purge(
+        self,
+        collection: str,
+        key: str,
+        *,
+        namespace: str | None = None,
+    ) -> RecordsPurged:
+        """Erase a vector for good, with every version on any branch.
+
+        Args:
+            collection: The collection.
+            key: The vector's key.
+            namespace: The space (namespace); the current one by default.
+        """
+        answer: RecordsPurged = await self._ask_async(
+            "strata_vector_purge",
+            {"collection": collection, "key": key, "namespace": namespace},
+            RecordsPurged,
+        )
+        return answer
+
+
 class BranchesMethods(TypedMethods):
     """What `db.branches` offers."""
 
@@ -2538,4 +3279,680 @@ class AsyncTransactionsMethods(AsyncTypedMethods):
         answer: TransactionStatus = await self._ask_async(
             "strata_txn_is_active", {"transaction": transaction}, TransactionStatus
         )
+        return answer
+
+
+class BundleMethods(TypedMethods):
+    """What `db.bundle` offers."""
+
+    def export(
+        self,
+        name: str,
+        *,
+        overwrite: bool = False,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> BundleInfo:
+        """Write a branch into a bundle: entries, events, state cells, collections and vectors.
+
+        Args:
+            name: The bundle: a name without a path.
+            overwrite: Replace a bundle of that name.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: BundleInfo = self._ask(
+            "strata_bundle_export",
+            {
+                "name": name,
+                "overwrite": overwrite,
+                "as_of": moment_argument(as_of, "as_of"),
+                "branch": branch,
+            },
+            BundleInfo,
+        )
+        return answer
+
+    def import_(
+        self,
+        name: str,
+        *,
+        preview: bool = False,
+        branch: str | None = None,
+    ) -> BundleLoaded:
+        """Read a bundle into a branch; it can be repeated, and nothing is written twice.
+
+        Args:
+            name: The bundle: a name without a path.
+            preview: Say what would be done, and do nothing.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            ImportRefused: The bundle was cut or altered. Nothing was written.
+        """
+        answer: BundleLoaded = self._ask(
+            "strata_bundle_import",
+            {"name": name, "preview": preview, "branch": branch},
+            BundleLoaded,
+        )
+        return answer
+
+    def validate(
+        self,
+        name: str,
+    ) -> BundleInfo:
+        """Say whether a bundle is whole, and what it holds; nothing is written.
+
+        Args:
+            name: The bundle: a name without a path.
+        """
+        answer: BundleInfo = self._ask("strata_bundle_validate", {"name": name}, BundleInfo)
+        return answer
+
+
+class AsyncBundleMethods(AsyncTypedMethods):
+    """What `db.bundle` offers, to be awaited."""
+
+    async def export(
+        self,
+        name: str,
+        *,
+        overwrite: bool = False,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> BundleInfo:
+        """Write a branch into a bundle: entries, events, state cells, collections and vectors.
+
+        Args:
+            name: The bundle: a name without a path.
+            overwrite: Replace a bundle of that name.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: BundleInfo = await self._ask_async(
+            "strata_bundle_export",
+            {
+                "name": name,
+                "overwrite": overwrite,
+                "as_of": moment_argument(as_of, "as_of"),
+                "branch": branch,
+            },
+            BundleInfo,
+        )
+        return answer
+
+    async def import_(
+        self,
+        name: str,
+        *,
+        preview: bool = False,
+        branch: str | None = None,
+    ) -> BundleLoaded:
+        """Read a bundle into a branch; it can be repeated, and nothing is written twice.
+
+        Args:
+            name: The bundle: a name without a path.
+            preview: Say what would be done, and do nothing.
+            branch: The branch to work on; the caller's current one by default.
+
+        Raises:
+            ImportRefused: The bundle was cut or altered. Nothing was written.
+        """
+        answer: BundleLoaded = await self._ask_async(
+            "strata_bundle_import",
+            {"name": name, "preview": preview, "branch": branch},
+            BundleLoaded,
+        )
+        return answer
+
+    async def validate(
+        self,
+        name: str,
+    ) -> BundleInfo:
+        """Say whether a bundle is whole, and what it holds; nothing is written.
+
+        Args:
+            name: The bundle: a name without a path.
+        """
+        answer: BundleInfo = await self._ask_async(
+            "strata_bundle_validate", {"name": name}, BundleInfo
+        )
+        return answer
+
+
+class RetentionMethods(TypedMethods):
+    """What `db.retention` offers."""
+
+    def apply(
+        self,
+        *,
+        older_than: str | float | timedelta | None = None,
+        keep: int | None = None,
+        namespace: str | None = None,
+        preview: bool = False,
+    ) -> RetentionApplied:
+        """Erase superseded versions of entries, state cells and vectors for good.
+
+        Those go that were replaced longer ago than `older_than`, or that are not among the newest
+        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
+        takes a person's word; without it the answer is a preview.
+
+        Args:
+            older_than: Replaced longer ago than: 30d, 12h, seconds.
+            keep: Versions of each record that stay, the newest.
+            namespace: Only this space; default: all.
+            preview: Say what would be erased, and erase nothing.
+        """
+        answer: RetentionApplied = self._ask(
+            "strata_retention_apply",
+            {
+                "older_than": duration_argument(older_than, "older_than"),
+                "keep": keep,
+                "namespace": namespace,
+                "preview": preview,
+            },
+            RetentionApplied,
+        )
+        return answer
+
+
+class AsyncRetentionMethods(AsyncTypedMethods):
+    """What `db.retention` offers, to be awaited."""
+
+    async def apply(
+        self,
+        *,
+        older_than: str | float | timedelta | None = None,
+        keep: int | None = None,
+        namespace: str | None = None,
+        preview: bool = False,
+    ) -> RetentionApplied:
+        """Erase superseded versions of entries, state cells and vectors for good.
+
+        Those go that were replaced longer ago than `older_than`, or that are not among the newest
+        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
+        takes a person's word; without it the answer is a preview.
+
+        Args:
+            older_than: Replaced longer ago than: 30d, 12h, seconds.
+            keep: Versions of each record that stay, the newest.
+            namespace: Only this space; default: all.
+            preview: Say what would be erased, and erase nothing.
+        """
+        answer: RetentionApplied = await self._ask_async(
+            "strata_retention_apply",
+            {
+                "older_than": duration_argument(older_than, "older_than"),
+                "keep": keep,
+                "namespace": namespace,
+                "preview": preview,
+            },
+            RetentionApplied,
+        )
+        return answer
+
+
+class DatabaseMethods(TypedMethods):
+    """What `db.database` offers."""
+
+    def ping(
+        self,
+    ) -> DatabasePing:
+        """Return that the database answers, and its version."""
+        answer: DatabasePing = self._ask("strata_db_ping", {}, DatabasePing)
+        return answer
+
+    def info(
+        self,
+        *,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> DatabaseInfo:
+        """Return what the database is, and how much a branch of it shows.
+
+        Args:
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: DatabaseInfo = self._ask(
+            "strata_db_info",
+            {"as_of": moment_argument(as_of, "as_of"), "branch": branch},
+            DatabaseInfo,
+        )
+        return answer
+
+    def flush(
+        self,
+    ) -> Flushed:
+        """Bring everything that was acknowledged to the disk."""
+        answer: Flushed = self._ask("strata_db_flush", {}, Flushed)
+        return answer
+
+    def compact(
+        self,
+    ) -> Compacted:
+        """Give space that is not used any more back; nothing that can be seen changes."""
+        answer: Compacted = self._ask("strata_db_compact", {}, Compacted)
+        return answer
+
+    def time_range(
+        self,
+        *,
+        namespace: str | None = None,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> TimeRange:
+        """Return the moments for which a branch has something to show.
+
+        Args:
+            namespace: The space (namespace); the current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: TimeRange = self._ask(
+            "strata_db_time_range",
+            {"namespace": namespace, "as_of": moment_argument(as_of, "as_of"), "branch": branch},
+            TimeRange,
+        )
+        return answer
+
+    def durability_counters(
+        self,
+    ) -> DurabilityCounters:
+        """Return what this process has written since it opened the database."""
+        answer: DurabilityCounters = self._ask("strata_durability_counters", {}, DurabilityCounters)
+        return answer
+
+
+class AsyncDatabaseMethods(AsyncTypedMethods):
+    """What `db.database` offers, to be awaited."""
+
+    async def ping(
+        self,
+    ) -> DatabasePing:
+        """Return that the database answers, and its version."""
+        answer: DatabasePing = await self._ask_async("strata_db_ping", {}, DatabasePing)
+        return answer
+
+    async def info(
+        self,
+        *,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> DatabaseInfo:
+        """Return what the database is, and how much a branch of it shows.
+
+        Args:
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: DatabaseInfo = await self._ask_async(
+            "strata_db_info",
+            {"as_of": moment_argument(as_of, "as_of"), "branch": branch},
+            DatabaseInfo,
+        )
+        return answer
+
+    async def flush(
+        self,
+    ) -> Flushed:
+        """Bring everything that was acknowledged to the disk."""
+        answer: Flushed = await self._ask_async("strata_db_flush", {}, Flushed)
+        return answer
+
+    async def compact(
+        self,
+    ) -> Compacted:
+        """Give space that is not used any more back; nothing that can be seen changes."""
+        answer: Compacted = await self._ask_async("strata_db_compact", {}, Compacted)
+        return answer
+
+    async def time_range(
+        self,
+        *,
+        namespace: str | None = None,
+        as_of: str | int | date | None = None,
+        branch: str | None = None,
+    ) -> TimeRange:
+        """Return the moments for which a branch has something to show.
+
+        Args:
+            namespace: The space (namespace); the current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: TimeRange = await self._ask_async(
+            "strata_db_time_range",
+            {"namespace": namespace, "as_of": moment_argument(as_of, "as_of"), "branch": branch},
+            TimeRange,
+        )
+        return answer
+
+    async def durability_counters(
+        self,
+    ) -> DurabilityCounters:
+        """Return what this process has written since it opened the database."""
+        answer: DurabilityCounters = await self._ask_async(
+            "strata_durability_counters", {}, DurabilityCounters
+        )
+        return answer
+
+
+class EmbedMethods(TypedMethods):
+    """What `db.embed` offers."""
+
+    def text(
+        self,
+        text: str,
+    ) -> EmbeddedText:
+        """Return the vector of a text: of length one, or zeros where no word of it is known.
+
+        Args:
+            text: The text.
+
+        Raises:
+            EmbeddingFailed: There is no embedder.
+        """
+        answer: EmbeddedText = self._ask("strata_embed", {"text": text}, EmbeddedText)
+        return answer
+
+    def batch(
+        self,
+        texts: Sequence[str],
+    ) -> EmbeddedTexts:
+        """Return the vectors of several texts.
+
+        Args:
+            texts: The texts, in their order.
+        """
+        answer: EmbeddedTexts = self._ask("strata_embed_batch", {"texts": texts}, EmbeddedTexts)
+        return answer
+
+    def status(
+        self,
+    ) -> EmbeddingStatus:
+        """Return the embedder in use, and how many texts have a vector or wait for one."""
+        answer: EmbeddingStatus = self._ask("strata_embed_status", {}, EmbeddingStatus)
+        return answer
+
+    def tokenize(
+        self,
+        text: str,
+    ) -> Tokens:
+        """Return the tokens that the embedder of Stratagem reads in a text.
+
+        Args:
+            text: The text.
+        """
+        answer: Tokens = self._ask("strata_tokenize", {"text": text}, Tokens)
+        return answer
+
+    def detokenize(
+        self,
+        tokens: Sequence[int],
+    ) -> Untokenized:
+        """Return tokens as text; what a tokenizer drops (case, spacing) does not come back.
+
+        Args:
+            tokens: Tokens.
+        """
+        answer: Untokenized = self._ask("strata_detokenize", {"tokens": tokens}, Untokenized)
+        return answer
+
+
+class AsyncEmbedMethods(AsyncTypedMethods):
+    """What `db.embed` offers, to be awaited."""
+
+    async def text(
+        self,
+        text: str,
+    ) -> EmbeddedText:
+        """Return the vector of a text: of length one, or zeros where no word of it is known.
+
+        Args:
+            text: The text.
+
+        Raises:
+            EmbeddingFailed: There is no embedder.
+        """
+        answer: EmbeddedText = await self._ask_async("strata_embed", {"text": text}, EmbeddedText)
+        return answer
+
+    async def batch(
+        self,
+        texts: Sequence[str],
+    ) -> EmbeddedTexts:
+        """Return the vectors of several texts.
+
+        Args:
+            texts: The texts, in their order.
+        """
+        answer: EmbeddedTexts = await self._ask_async(
+            "strata_embed_batch", {"texts": texts}, EmbeddedTexts
+        )
+        return answer
+
+    async def status(
+        self,
+    ) -> EmbeddingStatus:
+        """Return the embedder in use, and how many texts have a vector or wait for one."""
+        answer: EmbeddingStatus = await self._ask_async("strata_embed_status", {}, EmbeddingStatus)
+        return answer
+
+    async def tokenize(
+        self,
+        text: str,
+    ) -> Tokens:
+        """Return the tokens that the embedder of Stratagem reads in a text.
+
+        Args:
+            text: The text.
+        """
+        answer: Tokens = await self._ask_async("strata_tokenize", {"text": text}, Tokens)
+        return answer
+
+    async def detokenize(
+        self,
+        tokens: Sequence[int],
+    ) -> Untokenized:
+        """Return tokens as text; what a tokenizer drops (case, spacing) does not come back.
+
+        Args:
+            tokens: Tokens.
+        """
+        answer: Untokenized = await self._ask_async(
+            "strata_detokenize", {"tokens": tokens}, Untokenized
+        )
+        return answer
+
+
+class ModelsMethods(TypedMethods):
+    """What `db.models` offers."""
+
+    def configure(
+        self,
+        endpoint: str,
+        model: str,
+        api_key: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> ModelConfiguration:
+        """Say which model text is generated with, for everybody who uses this database.
+
+        Args:
+            endpoint: OpenAI-compatible base address, such as http://localhost:11434/v1.
+            model: The model's name there.
+            api_key: ${NAME}: the variable of the server's environment that has the key.
+            timeout_ms: How long an answer is waited for.
+        """
+        answer: ModelConfiguration = self._ask(
+            "strata_configure_model",
+            {"endpoint": endpoint, "model": model, "api_key": api_key, "timeout_ms": timeout_ms},
+            ModelConfiguration,
+        )
+        return answer
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        system: str | None = None,
+        model: str | None = None,
+        max_tokens: int = 512,
+        temperature: float | None = None,
+        stop: list[str] | None = None,
+    ) -> Generated:
+        """Have the configured model write a text.
+
+        Args:
+            prompt: What the model is asked.
+            system: Instructions to the model.
+            model: Another model of the same endpoint.
+            max_tokens: At most so many tokens.
+            temperature: 0: always the same; 2: anything.
+            stop: Texts that end the answer.
+
+        Raises:
+            GenerationUnavailable: No model is configured, or it cannot be reached.
+        """
+        answer: Generated = self._ask(
+            "strata_generate",
+            {
+                "prompt": prompt,
+                "system": system,
+                "model": model,
+                "max_tokens": max_tokens,
+                "temperature": temperature,
+                "stop": stop,
+            },
+            Generated,
+        )
+        return answer
+
+    def unload(
+        self,
+    ) -> ModelUnloaded:
+        """Say that nothing has to be unloaded."""
+        answer: ModelUnloaded = self._ask("strata_generate_unload", {}, ModelUnloaded)
+        return answer
+
+    def list(
+        self,
+    ) -> ModelList:
+        """Return the embedders, and the model that text is generated with."""
+        answer: ModelList = self._ask("strata_models_list", {}, ModelList)
+        return answer
+
+    def pull(
+        self,
+        name: str,
+    ) -> ModelPull:
+        """Say that nothing is downloaded, and how a model is named that is there.
+
+        Args:
+            name: The model.
+        """
+        answer: ModelPull = self._ask("strata_models_pull", {"name": name}, ModelPull)
+        return answer
+
+    def local(
+        self,
+    ) -> ModelList:
+        """Return the models that run in this process and are installed."""
+        answer: ModelList = self._ask("strata_models_local", {}, ModelList)
+        return answer
+
+
+class AsyncModelsMethods(AsyncTypedMethods):
+    """What `db.models` offers, to be awaited."""
+
+    async def configure(
+        self,
+        endpoint: str,
+        model: str,
+        api_key: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> ModelConfiguration:
+        """Say which model text is generated with, for everybody who uses this database.
+
+        Args:
+            endpoint: OpenAI-compatible base address, such as http://localhost:11434/v1.
+            model: The model's name there.
+            api_key: ${NAME}: the variable of the server's environment that has the key.
+            timeout_ms: How long an answer is waited for.
+        """
+        answer: ModelConfiguration = await self._ask_async(
+            "strata_configure_model",
+            {"endpoint": endpoint, "model": model, "api_key": api_key, "timeout_ms": timeout_ms},
+            ModelConfiguration,
+        )
+        return answer
+
+    async def generate(
+        self,
+        prompt: str,
+        *,
+        system: str | None = None,
+        model: str | None = None,
+        max_tokens: int = 512,
+        temperature: float | None = None,
+        stop: list[str] | None = None,
+    ) -> Generated:
+        """Have the configured model write a text.
+
+        Args:
+            prompt: What the model is asked.
+            system: Instructions to the model.
+            model: Another model of the same endpoint.
+            max_tokens: At most so many tokens.
+            temperature: 0: always the same; 2: anything.
+            stop: Texts that end the answer.
+
+        Raises:
+            GenerationUnavailable: No model is configured, or it cannot be reached.
+        """
+        answer: Generated = await self._ask_async(
+            "strata_generate",
+            {
+                "prompt": prompt,
+                "system": system,
+                "model": model,
+                "max_tokens": max_tokens,
+                "temperature": temperature,
+                "stop": stop,
+            },
+            Generated,
+        )
+        return answer
+
+    async def unload(
+        self,
+    ) -> ModelUnloaded:
+        """Say that nothing has to be unloaded."""
+        answer: ModelUnloaded = await self._ask_async("strata_generate_unload", {}, ModelUnloaded)
+        return answer
+
+    async def list(
+        self,
+    ) -> ModelList:
+        """Return the embedders, and the model that text is generated with."""
+        answer: ModelList = await self._ask_async("strata_models_list", {}, ModelList)
+        return answer
+
+    async def pull(
+        self,
+        name: str,
+    ) -> ModelPull:
+        """Say that nothing is downloaded, and how a model is named that is there.
+
+        Args:
+            name: The model.
+        """
+        answer: ModelPull = await self._ask_async("strata_models_pull", {"name": name}, ModelPull)
+        return answer
+
+    async def local(
+        self,
+    ) -> ModelList:
+        """Return the models that run in this process and are installed."""
+        answer: ModelList = await self._ask_async("strata_models_local", {}, ModelList)
         return answer

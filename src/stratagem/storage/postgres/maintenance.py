@@ -32,7 +32,7 @@ _SERVICE_TABLES: Final = ("workspaces", "heads", "projections", "outbox")
 # All but vectors, which are kept: they depend on a text alone, and cost the most.
 READ_MODELS: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "texts",
-    "text_totals", "unembedded",
+    "text_totals", "unembedded", "own_vectors",
 )  # fmt: skip
 
 

@@ -31,6 +31,12 @@ __all__ = [
 
 _COSINE_ROW = Shape[tuple[int, float]]()
 
+# How near a vector is by each metric: higher is nearer.
+_SCORES = {
+    "cosine": "1 - (x.vector <=> $7::vector)",
+    "euclidean": "-(x.vector <-> $7::vector)",
+    "dot": "-(x.vector <#> $7::vector)",
+}
 # The setting that says for how many dimensions the workspace has an index of its own.
 VECTOR_INDEX = "vector_index"
 
@@ -122,7 +128,7 @@ class PostgresVectors(SqlVectors):
     def after(self, last: int, limit: int) -> list[VectorRow]:
         cursor = self._session.execute(SQL["vectors_after"], (last, limit), binary=True)
         rows = cast("list[tuple[int, int, int, int, int | None, bytes]]", cursor.fetchall())
-        return [VectorRow(*row[:5], _from_pgvector(row[5])) for row in rows]
+        return [VectorRow(*row[:5], _from_pgvector(row[5]), 1.0) for row in rows]
 
 
 class PostgresVectorComparer:
@@ -157,6 +163,27 @@ class PostgresVectorComparer:
             # The filters leave little: the index gave up looking for it, and comparing is quick.
         sql = statement("nearest_exact", len(view.lineage), len(given) + 1, **filters)
         return self._queries.rows_of(ScoredVersion, sql, parameters)
+
+    def nearest_own(
+        self,
+        view: View,
+        query: bytes,
+        *,
+        space: int,
+        metric: str,
+        among: Sequence[int] | None,
+        depth: int,
+    ) -> list[ScoredVersion]:
+        given = (view.time, depth, *_filters([space], ()), StoredVector(query), list(among or ()))
+        sql = statement("nearest_own", len(view.lineage), len(given) + 1, spaces=True, tags=False)
+        # Vectors of a collection that had the name before may have another length.
+        sql = sql.replace("{dimension}", str(len(query) // 4))
+        sql = sql.replace("{score}", _SCORES[metric])
+        sql = sql.replace("{among}", "" if among is None else "AND x.seq = ANY ($8::bigint[])")
+        if among is None:
+            # Every parameter has to occur in the statement.
+            sql = sql.replace("LIMIT $3", "LIMIT $3 + 0 * cardinality($8::bigint[])")
+        return self._queries.rows_of(ScoredVersion, sql, (*given, *view.lineage.numbers))
 
     def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
         rows = self._queries.rows(_COSINE_ROW, "cosines", list(sequences), StoredVector(query))

@@ -171,6 +171,21 @@ class PostgresStore(SqlStore):
         """Give a workspace with many vectors an index; see `maintenance.index_vectors`."""
         return maintenance.index_vectors(self, at_least=at_least)
 
+    def size(self) -> int | None:
+        with translating_errors(self.location), self.connect() as connection:
+            return make_queries(self.session(connection)).number("database_size")
+
+    def flush(self) -> None:
+        # A commit is on the server's disk when it is acknowledged, or soon after where the
+        # durability is "fast"; one that waits for the disk comes after all of these.
+        with translating_errors(self.location), self.connect() as connection:
+            connection.execute("SET synchronous_commit TO on")
+            connection.execute(SQL["empty_commit"].encode())
+
+    def compact(self) -> None:
+        self._refuse_read_only()
+        self._vacuum()
+
     def discard(self) -> None:
         # Other servers that have the workspace open find nothing to lock, and refuse to write.
         self._exclusively(maintenance.remove)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 
 import orjson
@@ -86,6 +87,10 @@ class _PostgresDocuments:
         rows = [row for at, doc in documents for row in text_rows(self._workspace, at, doc)]
         self._queries.run_many("insert_text", rows)
         self._queries.run("count_texts", len(rows), sum(row.tokens for row in rows))
+
+    def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
+        rows = [(at, StoredVector(b64decode(vector))) for at, vector in vectors]
+        self._queries.run_many("insert_own_vector", rows)
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         rows = [(at, StoredVector(vector)) for at, vector in vectors]

@@ -29,7 +29,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
-from stratagem.storage.contract import Transaction, WriteRequest
+from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import SqlSession
 from stratagem.storage.relational.transaction import SqlTransaction
@@ -86,6 +86,7 @@ class WriterQueue:
         self._leader: Ticket | None = None
         # Held while a batch is written, and for work that needs the database to itself.
         self.leading = threading.Lock()
+        self.counters = WriteCounters(0, 0, 0)
 
     @property
     def waiting(self) -> int:
@@ -141,9 +142,20 @@ class WriterQueue:
                 _fail_pending(batch, _interruption())
                 raise
             finally:
+                self._count(batch)
                 # The first is the leader itself, which never went to sleep or was woken to lead.
                 for ticket in batch[1:]:
                     ticket.wake()
+
+    def _count(self, batch: list[Ticket]) -> None:
+        """Count a batch; whoever leads is alone."""
+        failed = sum(ticket.error is not None for ticket in batch)
+        before = self.counters
+        self.counters = WriteCounters(
+            before.writes + len(batch) - failed,
+            before.commits + (failed < len(batch)),
+            before.failed + failed,
+        )
 
 
 def _fail_pending(batch: list[Ticket], error: Exception) -> None:

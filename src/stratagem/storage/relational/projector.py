@@ -87,6 +87,7 @@ class _Rows:
         self.numbers: list[tuple[int, str, float, int]] = []
         self.turns: list[tuple[int, str, int, int]] = []
         self.texts: list[tuple[int, Text, list[str]]] = []
+        self.vectors: list[tuple[int, str]] = []
 
 
 class Projector:
@@ -158,6 +159,8 @@ class Projector:
             rows.links += self._links(fact, meaning.links)
         if meaning.numbers:
             rows.numbers += [(fact.space_id, *number, fact.sequence) for number in meaning.numbers]
+        if meaning.vector is not None:
+            rows.vectors.append((fact.sequence, meaning.vector))
         if meaning.text is not None:
             self._index(fact, meaning, meaning.text, rows)
         if before is None or (before.expires_at is not None and before.expires_at <= wall):
@@ -322,6 +325,8 @@ class Projector:
         for name, table in tables:
             if table:
                 self._queries.run_many(name, table)
+        if rows.vectors:
+            self._writer.documents.add_own_vectors(rows.vectors)
         if rows.texts and self._indexer is not None:
             texts = [(text, context) for _, text, context in rows.texts]
             documents = self._indexer.documents(texts, embed=self._embed)

@@ -74,6 +74,12 @@ class SqlSearch(ABC):
         rows = self._queries.rows(NUMBER, "tagged", self._queries.array(wanted), len(wanted))
         return np.fromiter((row[0] for row in rows), np.int64)
 
+    def numbered_versions(
+        self, space: int, name: str, least: float, most: float
+    ) -> NDArray[np.int64]:
+        rows = self._queries.rows(NUMBER, "numbered", space, name, least, most)
+        return np.fromiter((row[0] for row in rows), np.int64)
+
     @abstractmethod
     def document_frequency(self, term: str) -> int: ...
 

@@ -13,7 +13,14 @@ from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.clock_watch import ClockWatch
-from stratagem.storage.contract import Erased, Indexer, Reader, Transaction, WriteRequest
+from stratagem.storage.contract import (
+    Erased,
+    Indexer,
+    Reader,
+    Transaction,
+    WriteCounters,
+    WriteRequest,
+)
 from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure, erasure_of
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
@@ -101,6 +108,9 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased: ...
+
+    def counters(self) -> WriteCounters:
+        return self._writers.counters
 
     def close(self) -> None:
         for follower in self._followers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stratagem.storage.contract import VectorRow
+from stratagem.storage.contract import VectorRow, VersionSpan
 from stratagem.storage.relational.session import NUMBER, Queries, Shape
 from stratagem.storage.relational.settings import SqlSettingWriter
 
@@ -32,6 +32,9 @@ class SqlVectors:
 
     def last(self) -> int | None:
         return self._queries.value(int, "vector_last")
+
+    def in_space(self, space: int, after: int, limit: int) -> list[VersionSpan]:
+        return self._queries.rows_as(VersionSpan, "versions_in_space", space, after, limit)
 
     def pending(self, limit: int) -> list[int]:
         return [row[0] for row in self._queries.rows(NUMBER, "unembedded", limit)]

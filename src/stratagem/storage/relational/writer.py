@@ -42,6 +42,10 @@ class DocumentWriter(Protocol):
         """Store the vectors of some texts, by sequence."""
         ...
 
+    def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
+        """Store vectors that callers wrote, by sequence, where the database compares them."""
+        ...
+
 
 class SqlWriter:
     """The parts that write; a store gives those that are its own.

@@ -18,7 +18,7 @@ from stratagem.storage.sqlite.writer import setting_writer
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["purge", "rebuild", "replay", "replay_all"]
+__all__ = ["checkpoint", "compact", "purge", "rebuild", "replay", "replay_all"]
 
 
 def rebuild(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
@@ -60,6 +60,22 @@ def bump_generation(connection: apsw.Connection) -> None:
     settings.set("vector_generation", (settings.number("vector_generation") or 0) + 1)
 
 
+def checkpoint(connection: apsw.Connection) -> bool:
+    """Bring what the write-ahead log holds into the file; say whether that was all of it."""
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        # A reader still sees an older state.
+        return False
+    return True
+
+
+def compact(connection: apsw.Connection) -> None:
+    """Give pages that are not used any more back to the file system."""
+    connection.execute("VACUUM")
+    checkpoint(connection)
+
+
 def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
     """Erase content from the log and from everything made of it."""
 
@@ -79,11 +95,7 @@ def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
             raise
         # Freed pages and the write-ahead log still hold the bytes until these two ran.
         connection.execute("VACUUM")
-        try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            # A reader still sees an older state: the content is erased, but not overwritten yet.
-            return replace(erased, pending=True)
-        return erased
+        # Where a reader still sees an older state, the content is erased but not overwritten yet.
+        return erased if checkpoint(connection) else replace(erased, pending=True)
 
     return store.exclusive(work)

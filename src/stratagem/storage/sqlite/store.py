@@ -182,6 +182,18 @@ class SqliteStore(SqlStore):
     def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased:
         return maintenance.purge(self, request, wanted)
 
+    def size(self) -> int | None:
+        if self.location == MEMORY:
+            return None
+        files = (Path(f"{self.location}{end}") for end in ("", "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def flush(self) -> None:
+        self.exclusive(maintenance.checkpoint)
+
+    def compact(self) -> None:
+        self.exclusive(maintenance.compact)
+
     def discard(self) -> None:
         def remove(_writer: apsw.Connection) -> None:
             for end in (*BESIDE, ""):

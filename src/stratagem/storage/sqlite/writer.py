@@ -74,5 +74,8 @@ class _SqliteDocuments:
         ]
         self._queries.run_many("insert_text", rows)
 
+    def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
+        """Nothing: they are read from the log, into a file beside the database."""
+
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         self._queries.run_many("insert_vector", vectors)

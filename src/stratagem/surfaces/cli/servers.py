@@ -28,6 +28,7 @@ HOST_DEFAULT = "127.0.0.1"
 Auth = Literal["auto", "token"]
 Toolsets = Annotated[str | None, option("toolsets")]
 Developer = Annotated[bool | None, option("developer", "--developer-mode/--agent-mode")]
+Bundles = Annotated[str | None, option("bundles")]
 Expose = Annotated[str | None, option("expose")]
 AllowHost = Annotated[list[str] | None, option("allow_hosts")]
 AllowCallable = Annotated[list[str] | None, option("allow_callables")]
@@ -56,6 +57,7 @@ def _mcp(
     expose: Expose = None,
     allow_host: AllowHost = None,
     allow_callable: AllowCallable = None,
+    bundles: Bundles = None,
 ) -> None:
     """Serve one agent on stdin and stdout. This is what an agent's settings start."""
     from stratagem.surfaces.mcp import run_stdio
@@ -76,6 +78,7 @@ def _mcp(
             # Of the person who starts it: a server that others reach has the project's alone.
             personal=session.personal,
             git_folder=session.git_folder,
+            bundles=bundles,
         )
     )
 
@@ -103,6 +106,7 @@ def _serve(
     public_url: PublicUrl = None,
     max_connections: MaxConnections = limits.CONNECTIONS_MAX,
     trusted_proxy: TrustedProxy = None,
+    bundles: Bundles = None,
 ) -> None:
     """Serve any number of agents on http://HOST:PORT/mcp, and REST under /api."""
     from stratagem.surfaces.server import run
@@ -125,6 +129,7 @@ def _serve(
             redis=redis,
             max_connections=max_connections,
             trusted_proxies=tuple(trusted_proxy or ()),
+            bundles=bundles,
         )
     )
 

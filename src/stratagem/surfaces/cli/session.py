@@ -196,6 +196,7 @@ class Session:
             allow_callables=self.options.file_settings.values_of("allow_callables"),
             personal=self.personal,
             git_folder=self.git_folder,
+            bundles=self.options.file_settings.environment.get("STRATAGEM_BUNDLES"),
         )
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:

@@ -179,6 +179,13 @@ SETTINGS: Final[Mapping[str, Setting]] = {
             "ADDRESS",
             is_repeated=True,
         ),
+        Setting(
+            "bundles",
+            "none",
+            "the folder that bundles are exported to and imported from",
+            "FOLDER",
+            of_projects=False,
+        ),
         Setting("log_format", "text", "how problems and requests are logged: text or json"),
         Setting("graph", "built in", "what answers questions about the graph of concepts"),
         Setting("vectors", "built in", "what finds concepts by meaning"),

@@ -220,6 +220,7 @@ class Database:
                 sign_in_address=lambda: (self.address, own) if self.address else None,
                 personal=given.personal if place is None else None,
                 git_folder=given.git_folder if place is None else None,
+                bundles=given.bundles,
             )
         )
         runtime.look_at_clock()

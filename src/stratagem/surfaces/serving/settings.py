@@ -59,6 +59,8 @@ class ServerSettings:
     addresses and networks whose word about a client's address is taken, and which many share.
     `of_files` are variables that hold where the environment has none. `console_keys` sign the
     sessions of browsers; `described` are all settings in words, each with where it comes from.
+    `bundles` is the folder for bundles. `of_files` are variables that hold where the environment
+    has none.
     """
 
     database: str
@@ -90,6 +92,7 @@ class ServerSettings:
     of_files: Mapping[str, str] = field(default_factory=dict)
     console_keys: ConsoleKeys = field(default_factory=ConsoleKeys, compare=False)
     described: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
+    bundles: str | None = None
 
     @property
     def several_processes(self) -> bool:

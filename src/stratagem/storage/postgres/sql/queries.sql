@@ -573,6 +573,28 @@ FROM vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
 WHERE x.workspace = $1 AND {visible} {spaces} {tags}
 ORDER BY cosine DESC, x.seq DESC LIMIT $3
 
+-- name: versions_in_space
+-- The versions of a space after a sequence, with what decides whether a view shows them.
+SELECT seq, branch, seq_to FROM versions
+WHERE workspace = $1 AND space = $2 AND seq > $3 AND NOT deleted
+ORDER BY seq LIMIT $4
+
+-- name: numbered
+-- Versions of a space one of whose numbers lies between two.
+SELECT seq FROM numbers
+WHERE workspace = $1 AND space = $2 AND name = $3 AND value >= $4 AND value <= $5
+
+-- name: nearest_own
+-- The vectors of callers' own that a view shows nearest to a vector, each compared.
+SELECT x.seq, {score} AS score
+FROM own_vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
+WHERE x.workspace = $1 AND vector_dims(x.vector) = {dimension} AND {visible} {spaces} {among}
+ORDER BY score DESC, x.seq DESC LIMIT $3
+
+-- name: insert_own_vector
+-- Keep a vector that a caller wrote.
+INSERT INTO own_vectors (workspace, seq, vector) VALUES ($1, $2, $3::vector)
+
 -- name: superseded_after
 -- Versions that were superseded after a sequence.
 SELECT seq, seq_to FROM versions WHERE workspace = $1 AND seq_to > $2
@@ -592,6 +614,15 @@ SELECT seq FROM unembedded WHERE workspace = $1 ORDER BY seq DESC LIMIT $2
 -- name: unembedded_count
 -- How many texts wait for a vector.
 SELECT count(*) FROM unembedded WHERE workspace = $1
+
+-- name: database_size
+-- How many bytes the tables of all workspaces take.
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+WHERE c.relkind = 'r' AND c.relnamespace = 'stratagem'::regnamespace AND $1::bigint IS NOT NULL
+
+-- name: empty_commit
+-- Have a transaction that writes nothing wait for the disk as one that does.
+SELECT pg_current_xact_id()
 
 -- name: setting
 -- One setting of the database.

@@ -446,9 +446,18 @@ ORDER BY seq DESC LIMIT ?5
 
 -- name: vectors_after
 -- Vectors in the order of their commits, with what a filter needs to know.
-SELECT x.id, x.seq, v.branch, v.space, v.seq_to, x.vector
+SELECT x.id, x.seq, v.branch, v.space, v.seq_to, x.vector, 1.0
 FROM vectors x CROSS JOIN versions v ON v.seq = x.seq
 WHERE x.id > ?1 ORDER BY x.id LIMIT ?2
+
+-- name: versions_in_space
+-- The versions of a space after a sequence, with what decides whether a view shows them.
+SELECT seq, branch, seq_to FROM versions WHERE space = ?1 AND seq > ?2 AND deleted = 0
+ORDER BY seq LIMIT ?3
+
+-- name: numbered
+-- Versions of a space one of whose numbers lies between two.
+SELECT seq FROM numbers WHERE space = ?1 AND name = ?2 AND value >= ?3 AND value <= ?4
 
 -- name: superseded_after
 -- Versions that were superseded after a sequence.

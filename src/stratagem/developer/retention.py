@@ -1,0 +1,172 @@
+"""Retention: erasing superseded versions that are old, or too many, for good.
+
+What may go is a version that another one has replaced on its branch, and that no branch shows in
+its present: a fork made before may still show it, and keeps it. How old it is counts from when it
+was replaced, so that the last days can be seen as they were. What goes is the content of its event,
+by the store's purge: the hashes stay, and the chain still verifies. Views of moments before show
+nothing where it stood.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
+
+from stratagem import limits
+from stratagem.developer.kinds import CELL, VECTOR
+from stratagem.developer.models import RetentionApplied
+from stratagem.engine import moments
+from stratagem.engine.lineage import View
+from stratagem.errors import MissingRequired
+from stratagem.memory.kinds import ENTRY, entries
+from stratagem.parameters import Param
+from stratagem.search.foundation import BoundSystem
+from stratagem.storage.contract import Reader, WriteRequest
+
+__all__ = ["RetentionTools"]
+
+_KINDS = frozenset({ENTRY, CELL, VECTOR})
+_AT_ONCE = 1_000
+
+
+class _Superseded(NamedTuple):
+    """A version that another has replaced, when that was, and how much content it holds."""
+
+    sequence: int
+    subject: tuple[int, str, str, str]
+    replaced: int
+    kind: str
+    size: int
+
+
+class RetentionTools(BoundSystem):
+    """Retention, for one caller."""
+
+    def apply(
+        self,
+        *,
+        older_than: Annotated[
+            str | float | None,
+            Param("Replaced longer ago than: 30d, 12h, seconds", strict=True, time="duration"),
+        ] = None,
+        keep: Annotated[
+            int | None, Param("Versions of each record that stay, the newest", ge=1, le=1_000_000)
+        ] = None,
+        namespace: Annotated[
+            str | None, Param("Only this space; default: all", quiet=True, aliases=("space",))
+        ] = None,
+        preview: Annotated[bool, Param("Say what would be erased, and erase nothing")] = False,
+    ) -> RetentionApplied:
+        """Erase superseded versions of entries, state cells and vectors for good.
+
+        Those go that were replaced longer ago than `older_than`, or that are not among the newest
+        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
+        takes a person's word; without it the answer is a preview.
+        """
+        if older_than is None and keep is None:
+            raise MissingRequired(
+                "Say how old versions have to be, or how many stay.",
+                field="older_than",
+                hint="Pass older_than, such as 30d, or keep, such as 10.",
+            )
+        self._caller.refuse_in_transaction("Retention")
+        note = "Nothing was erased: this is a preview."
+        if not preview and not self._caller.speaks_for_person("memory"):
+            preview, note = True, f"{note} {_say_command(older_than, keep, namespace)}"
+        age = None if older_than is None else moments.duration(older_than)
+        with self._store.snapshot() as reader:
+            found = list(_find_superseded(reader, namespace))
+            doomed = self._choose(reader, found, age, keep)
+            shown = _shown_somewhere(reader, doomed, self._store.now())
+        free = [each for each in doomed if each.sequence not in shown]
+        chosen = free[: limits.RETENTION_VERSIONS_MAX]
+        result = RetentionApplied(
+            preview=preview,
+            versions=len(chosen),
+            bytes=sum(each.size for each in chosen),
+            by_kind=dict(sorted(Counter(each.kind for each in chosen).items())),
+            kept_for_branches=len(doomed) - len(free),
+            more=len(free) > len(chosen),
+        )
+        if preview:
+            result.note = note
+        elif chosen:
+            before = self._store.size()
+            self._erase([each.sequence for each in chosen])
+            after = self._store.size()
+            if before is not None and after is not None:
+                result.file_bytes_freed = max(before - after, 0)
+        return result
+
+    def _choose(
+        self, reader: Reader, found: Sequence[_Superseded], age: int | None, keep: int | None
+    ) -> list[_Superseded]:
+        """Return the versions that are too old, or too many of their record on their branch."""
+        until = None if age is None else self._store.now() - age
+        records: dict[tuple[int, str, str, str], list[_Superseded]] = defaultdict(list)
+        for each in found:
+            records[each.subject].append(each)
+        chosen = []
+        for versions in records.values():
+            versions.sort(reverse=True)
+            for rank, each in enumerate(versions, 1):
+                # The one that has replaced them all is the first of those that are kept.
+                many = keep is not None and rank >= keep
+                if many or (until is not None and (reader.log.wall_of(each.replaced) or 0) < until):
+                    chosen.append(each)
+        return sorted(chosen)
+
+    def _erase(self, sequences: Sequence[int]) -> None:
+        foundation = self._foundation
+        for work in foundation.purge_listeners.before:
+            work()
+        self._store.purge(
+            WriteRequest(self._caller.actor),
+            space=entries(self._caller.namespace),
+            key=None,
+            sequence=None,
+            sequences=sequences,
+        )
+        foundation.index.forget_vectors()
+        foundation.collections.discard()
+        for work in foundation.purge_listeners.after:
+            work()
+
+
+def _say_command(older_than: str | float | None, keep: int | None, namespace: str | None) -> str:
+    """Say how a person has versions erased."""
+    options = {"--older-than": older_than, "--keep": keep, "--namespace": namespace}
+    words = [word for name, each in options.items() if each is not None for word in (name, each)]
+    line = shlex.join(["stratagem", "retention-apply", *map(str, words)])
+    return f"Erasing takes a person's word: the token of an administrator, or {line}"
+
+
+def _find_superseded(reader: Reader, namespace: str | None) -> Iterator[_Superseded]:
+    """Yield the versions of callers' records that were replaced on their branch."""
+    ends = dict(reader.vectors.superseded_after(0))
+    sequences = sorted(ends)
+    for begin in range(0, len(sequences), _AT_ONCE):
+        group = sequences[begin : begin + _AT_ONCE]
+        present = [at for at, each in reader.log.versions(group).items() if each.payload]
+        for sequence, content in reader.log.contents(present).items():
+            space = content.space
+            if space.kind not in _KINDS or content.payload == b"{}":
+                continue
+            where = space.namespace.rpartition("/")[0] if space.kind == VECTOR else space.namespace
+            if namespace is not None and where != namespace:
+                continue
+            subject = (reader.log.branch_of(sequence), *space, content.key or "")
+            yield _Superseded(sequence, subject, ends[sequence], space.kind, len(content.payload))
+
+
+def _shown_somewhere(reader: Reader, versions: Sequence[_Superseded], now: int) -> set[int]:
+    """Return the sequences that the present of any branch shows, deleted and hidden ones too."""
+    shown: set[int] = set()
+    for branch in (*reader.branches.all(), *reader.branches.transactions()):
+        view = View(branch, reader.branches.lineage(branch), now)
+        for begin in range(0, len(versions), _AT_ONCE):
+            group = [each.sequence for each in versions[begin : begin + _AT_ONCE]]
+            shown |= reader.records.visible_among(view, group)
+    return shown

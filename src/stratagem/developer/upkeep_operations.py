@@ -1,0 +1,213 @@
+"""The rows of bundles, retention, the database, embedding and generation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from stratagem.developer.bundles import Bundles
+from stratagem.developer.database import DatabaseTools
+from stratagem.developer.embeddings import Embeddings
+from stratagem.developer.generation import Generation, Models
+from stratagem.developer.retention import RetentionTools
+from stratagem.developer.rows import TRANSACTION, row
+from stratagem.operation import PersonNeeded
+
+__all__ = ["UPKEEP_OPERATIONS"]
+
+_bundle = partial(row, service=Bundles, group="bundle", answer_options=())
+_database = partial(row, service=DatabaseTools, group="database")
+_embed = partial(row, service=Embeddings, group="embed", answer_options=(), read_only=True)
+_models = partial(row, service=Models, group="models", answer_options=())
+_generation: Any = partial(
+    row, service=Generation, group="models", answer_options=(), part="gateway"
+)
+
+
+def _configure_command(given: Any) -> list[str]:
+    key = ["--api-key", given["api_key"]] if given.get("api_key") else []
+    return [
+        "configure-model", "--endpoint", given["endpoint"], "--model", given["model"], *key,
+    ]  # fmt: skip
+
+
+UPKEEP_OPERATIONS = (
+    _bundle(
+        "strata_bundle_export",
+        Bundles.export,
+        "Export a bundle",
+        "Write a branch into a bundle: a file of the folder that the operator has named.",
+        positional=("name",),
+        right="write",
+    ),
+    _bundle(
+        "strata_bundle_import",
+        Bundles.import_,
+        "Import a bundle",
+        "Read a bundle into a branch. It can be repeated: nothing is written twice.",
+        positional=("name",),
+        idempotent=True,
+    ),
+    _bundle(
+        "strata_bundle_validate",
+        Bundles.validate,
+        "Validate a bundle",
+        "Say whether a bundle is whole, and what it holds.",
+        positional=("name",),
+        read_only=True,
+    ),
+    row(
+        "strata_retention_apply",
+        RetentionTools.apply,
+        "Apply retention",
+        "Erase superseded versions for good: those replaced longer ago than `older_than`, or "
+        "beyond the newest `keep`. A preview with `preview`, or without a person's word.",
+        service=RetentionTools,
+        group="retention",
+        answer_options=(),
+        right="write",
+        destructive=True,
+        example={"keep": 10, "preview": True},
+    ),
+    _database(
+        "strata_db_ping",
+        DatabaseTools.ping,
+        "Ping",
+        "Say that the database answers.",
+        read_only=True,
+        example={},
+    ),
+    _database(
+        "strata_db_info",
+        DatabaseTools.info,
+        "About the database",
+        "What the database is, and how much the current branch shows.",
+        read_only=True,
+        example={},
+    ),
+    _database(
+        "strata_db_flush",
+        DatabaseTools.flush,
+        "Flush",
+        "Bring everything that was acknowledged to the disk.",
+        answer_options=(),
+        idempotent=True,
+        example={},
+    ),
+    _database(
+        "strata_db_compact",
+        DatabaseTools.compact,
+        "Compact",
+        "Give space that is not used any more back. Nothing that can be seen changes.",
+        answer_options=(),
+        idempotent=True,
+        example={},
+    ),
+    _database(
+        "strata_db_time_range",
+        DatabaseTools.time_range,
+        "Time range",
+        "The moments that `as_of` can name on a branch.",
+        answer_options=(TRANSACTION,),
+        read_only=True,
+        example={},
+    ),
+    _database(
+        "strata_durability_counters",
+        DatabaseTools.durability_counters,
+        "Durability counters",
+        "How many writes and commits this process has made since it opened the database.",
+        answer_options=(),
+        read_only=True,
+        example={},
+    ),
+    _embed(
+        "strata_embed",
+        Embeddings.text,
+        "Embed a text",
+        "Return the vector of a text, by the embedder in use.",
+        positional=("text",),
+        example={"text": "a red fox"},
+    ),
+    _embed(
+        "strata_embed_batch",
+        Embeddings.batch,
+        "Embed several texts",
+        "Return the vectors of several texts, in their order.",
+        positional=("texts",),
+        example={"texts": ["a red fox", "a grey wolf"]},
+    ),
+    _embed(
+        "strata_embed_status",
+        Embeddings.status,
+        "Status of embedding",
+        "The embedder in use, and how many texts have a vector or wait for one.",
+        example={},
+    ),
+    _embed(
+        "strata_tokenize",
+        Embeddings.tokenize,
+        "Tokenize",
+        "Return the tokens of a text, as the embedder of Stratagem reads them.",
+        positional=("text",),
+        example={"text": "a red fox"},
+    ),
+    _embed(
+        "strata_detokenize",
+        Embeddings.detokenize,
+        "Detokenize",
+        "Return tokens as text.",
+        positional=("tokens",),
+        example={"tokens": [2000]},
+    ),
+    _models(
+        "strata_configure_model",
+        Models.configure,
+        "Configure a model",
+        "Say which model text is generated with: an OpenAI-compatible endpoint.",
+        positional=("endpoint", "model", "api_key"),
+        right="admin",
+        person=PersonNeeded("says where prompts are sent", _configure_command),
+    ),
+    _generation(
+        "strata_generate",
+        Generation.generate,
+        "Generate",
+        "Have the configured model write a text. Says how to configure one where none is.",
+        positional=("prompt",),
+        right="write",
+    ),
+    _generation(
+        "strata_generate_unload",
+        Generation.unload,
+        "Unload",
+        "Say that nothing has to be unloaded: models that generate run elsewhere.",
+        read_only=True,
+        example={},
+    ),
+    _models(
+        "strata_models_list",
+        Models.list,
+        "List models",
+        "The embedders, and the model that text is generated with.",
+        read_only=True,
+        example={},
+    ),
+    _models(
+        "strata_models_pull",
+        Models.pull,
+        "Pull a model",
+        "Nothing is downloaded: says how a local model is named.",
+        positional=("name",),
+        read_only=True,
+        example={"name": "minilm"},
+    ),
+    _models(
+        "strata_models_local",
+        Models.local,
+        "Local models",
+        "The models that run in this process and are installed.",
+        read_only=True,
+        example={},
+    ),
+)

@@ -1,0 +1,91 @@
+"""Developer mode looks after the database: retention, compacting, embedding and models."""
+
+from __future__ import annotations
+
+from tests.behaviour.conftest import Call, Opener
+from tests.contracts.samples import Clock
+from tests.manifest import proves
+
+
+@proves("retention:count")
+def test_versions_beyond_a_count_are_erased_and_those_that_a_branch_shows_stay(call: Call) -> None:
+    for number in range(5):
+        call.kv_put(key="k", value=f"secret {number}")
+        call.state_set(cell="c", value=number)
+        if number == 1:
+            call.branch_fork(name="old")
+
+    planned = call.retention_apply(keep=2, preview=True)
+    done = call.retention_apply(keep=2)
+    again = call.retention_apply(keep=2)
+    values = [each.get("value") for each in call.kv_history(key="k")["results"]]
+
+    assert (planned["versions"], planned["preview"]) == (done["versions"], True)
+    assert (done["by_kind"], done["kept_for_branches"]) == ({"entry": 2, "cell": 2}, 2)
+    assert done["bytes"] > 0
+    assert again["versions"] == 0
+    assert values == ["secret 4", "secret 3", None, "secret 1", None]
+    assert call.value("k", branch="old") == "secret 1"
+    assert call.state_get(cell="c", branch="old")["value"] == 1
+
+
+@proves("retention:age")
+def test_versions_replaced_longer_ago_are_erased(call: Call, clock: Clock) -> None:
+    first = call.kv_put(key="k", value="first")["version"]
+    call.kv_put(key="other", value="kept, because nothing replaced it")
+    clock.advance(86_400 * 40)
+    second = call.kv_put(key="k", value="second")["version"]
+    kept = call.retention_apply(older_than="30d")
+    clock.advance(86_400 * 31)
+    call.kv_put(key="k", value="third")
+
+    done = call.retention_apply(older_than="30d")
+
+    assert (kept["versions"], done["versions"]) == (0, 1)
+    assert call.value("k", as_of=f"@{first}") is ...
+    assert call.value("k", as_of=f"@{second}") == "second"
+    assert call.value("other") == "kept, because nothing replaced it"
+
+
+@proves("retention:refusal")
+def test_retention_needs_to_know_what_goes(call: Call) -> None:
+    assert call.refusal("strata_retention_apply")["details"]["field"] == "older_than"
+
+
+@proves("developer:database")
+def test_the_database_tells_about_itself_and_gives_space_back(call: Call) -> None:
+    call.kv_put(key="k", value="x" * 10_000)
+    call.state_set(cell="c", value=1)
+
+    info = call.db_info()
+    compacted = call.db_compact()
+
+    assert (info["keys"], info["cells"], info["open_transactions"]) == (1, 1, 0)
+    assert compacted["bytes_after"] <= compacted["bytes_before"]
+    assert call.db_flush()["flushed"]
+    assert call.db_ping()["pong"]
+    assert call.durability_counters()["events"] == int(info["head"].partition(":")[0])
+    assert call.db_time_range()["branch"] == "default"
+
+
+@proves("developer:models")
+def test_texts_are_embedded_and_models_are_named_not_pulled(opened: Opener) -> None:
+    call = opened(embedder="static")
+    one = call.embed(text="a red fox")
+    several = call.embed_batch(texts=["a red fox", "a grey wolf"])
+    tokens = call.tokenize(text="Red foxes")
+
+    assert one["vector"] == several["vectors"][0]
+    assert len(one["vector"]) == one["dimension"] == 256
+    assert call.embed_status()["enabled"]
+    assert call.detokenize(tokens=tokens["tokens"])["text"] == "red foxes"
+    assert call.models_local()["results"][0]["name"] == "static"
+    pulled = call.models_pull(name="llama")
+    assert (pulled["pulled"], "Nothing is downloaded" in pulled["note"]) == (False, True)
+    assert not call.generate_unload()["unloaded"]
+
+
+@proves("developer:models")
+def test_without_an_embedder_or_a_model_the_answer_says_what_to_do(call: Call) -> None:
+    assert "--embedder" in call.failure("strata_embed", text="a")["hint"]
+    assert not call.embed_status()["enabled"]
