@@ -40,7 +40,7 @@ from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.git_branches import memory_branch_of
 from stratagem.joint_memory import is_personal, read_both, reads_both, without_namespace
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
-from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
+from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.memory.spans import memory_span
 from stratagem.operation import CORRECTION, Caller, Operation
@@ -85,6 +85,7 @@ __all__ = [
     "finish_copy",
     "index_warning",
     "mark_copy",
+    "now",
     "open_store",
     "rescue",
     "scratch_folder",
@@ -137,7 +138,7 @@ class Settings:
     read_only: bool = False
     redaction: Literal["none", "basic", "strict"] = "basic"
     relevance_min: float = TRY_MIN
-    adapters: Adapters = field(default_factory=lambda: Adapters(_microseconds, os.urandom))
+    adapters: Adapters = field(default_factory=lambda: Adapters(now, os.urandom))
     zone: tzinfo | None = None
     external: ExternalSettings | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -533,6 +534,12 @@ def start(settings: Settings) -> Runtime:
         _make_private(Path(path), read_only=settings.read_only)
     external = settings.external or ExternalSettings.from_environment(settings.environment)
     embedder = settings.embedder or external.embedder
+    if external.unknown_embedder and settings.embedder is None:
+        logger.warning(
+            "EMBEDDING_MODEL=%s names no embedder of Stratagem and is passed over; it has "
+            "all-MiniLM-L6-v2, static and none.",
+            external.unknown_embedder[:100],
+        )
     index = _index(settings, path, embedder)
     store = _store(settings, path, index)
     try:
@@ -541,7 +548,7 @@ def start(settings: Settings) -> Runtime:
             external,
             store,
             index,
-            Subscribed(CONCEPT, RELATIONSHIP, TYPES),
+            Subscribed(CONCEPT, RELATIONSHIP, CERTAINTY, TYPES),
             beside=_beside(path, "chroma"),
         )
         _register(projections)
@@ -790,7 +797,7 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
         adapters=settings.adapters,
         durability=settings.durability,
         read_only=settings.read_only,
-        server_clock=settings.adapters.clock is _microseconds,
+        server_clock=settings.adapters.clock is now,
         copying=settings.copying,
     )
 
@@ -862,5 +869,6 @@ def _make_folder(folder: Path, *, read_only: bool) -> None:
         ) from error
 
 
-def _microseconds() -> int:
+def now() -> int:
+    """Return the time by the clock, in microseconds."""
     return time.time_ns() // 1000  # noqa: TID251 -- the one clock

@@ -606,7 +606,7 @@ class Row(NamedTuple):
 TABLE: dict[str, Row] = {
     "invalid_input": Row(400, -32602, 2, "VALIDATION_ERROR", "arguments"),
     "missing_required": Row(400, -32602, 2, "VALIDATION_ERROR", "arguments"),
-    "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR", "arguments"),
+    "validation_error": Row(400, -32602, 2, "VALIDATION_ERROR", "arguments"),
     "unknown_operation": Row(404, -32601, 2, "TOOL_NOT_FOUND", "arguments"),
     "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND", "arguments"),
     "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND", "arguments"),

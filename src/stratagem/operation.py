@@ -356,6 +356,7 @@ class Operation:
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
     `calls_tools`: it does, and reaches, whatever a registered tool does. `confidential`: its
     arguments hold a secret, so that no model is offered it, and no tool runs it.
+    `run_unopened` answers where the database cannot be read: with the error, and the time.
     `commands` are its commands, where its name alone makes no good one. `also_called` are words by
     which others know such an operation: whoever calls it so is told its name. `schemas` are
     those of an operation that has no generated ones. `example` are arguments that work on any
@@ -386,6 +387,7 @@ class Operation:
     irreversible: bool = False
     calls_tools: bool = False
     confidential: bool = False
+    run_unopened: Callable[[StratagemError, int], Answer] | None = None
     sdk: SdkMethod | None = None
     commands: tuple[CommandHint, ...] = ()
     also_called: tuple[str, ...] = ()
@@ -451,6 +453,7 @@ class Hints(TypedDict, total=False):
     irreversible: bool
     part: Literal["foundation", "gateway", "transactions"]
     also_in: tuple[str, ...]
+    run_unopened: Callable[[StratagemError, int], Answer] | None
     commands: tuple[CommandHint, ...]
     also_called: tuple[str, ...]
     example: Mapping[str, Any] | None

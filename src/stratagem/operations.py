@@ -12,7 +12,14 @@ from typing import Any, NamedTuple, Protocol
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.errors import InvalidInput, OperationNotFound, PermissionDenied, StratagemError
+from stratagem.errors import (
+    DatabaseCorrupt,
+    InvalidInput,
+    OperationNotFound,
+    PermissionDenied,
+    StorageUnavailable,
+    StratagemError,
+)
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
 from stratagem.parameters import ADVERTISED, OWN_KEYWORDS, QUIET, UNLISTED, check
 
@@ -335,6 +342,22 @@ def _scope(operation: Operation) -> str:
 
 def _is_action(operation: Operation, action: object) -> bool:
     return action in input_schema(operation.name)["properties"]["action"]["enum"]
+
+
+# What a store raises that cannot be read at all.
+_UNREADABLE = (DatabaseCorrupt, StorageUnavailable)
+
+
+def answer_unopened(name: str, error: StratagemError, now: int) -> dict[str, Any]:
+    """Answer an operation whose database cannot be read: what asks about the server can be.
+
+    Raises:
+        StratagemError: The error itself, of any other operation.
+    """
+    run = find(name).run_unopened
+    if run is None or not isinstance(error, _UNREADABLE):
+        raise error
+    return run(error, now)
 
 
 def find(name: str) -> Operation:

@@ -11,7 +11,7 @@ from pathlib import Path
 from stratagem import limits
 from stratagem.bootstrap import Runtime, Settings
 from stratagem.engine.records import Kinds
-from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
+from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS
 from stratagem.operation import Caller
 from stratagem.projections.assembly import Subscribed, assemble
@@ -47,7 +47,7 @@ def open_with(
     )
     index.attach(store, follow=False)
     foundation = Foundation(store, Views(store, UTC), index, "full", "0")
-    wanted = Subscribed(CONCEPT, RELATIONSHIP, TYPES)
+    wanted = Subscribed(CONCEPT, RELATIONSHIP, CERTAINTY, TYPES)
     projections, _ = assemble(ExternalSettings(), store, index, wanted, beside=f"{path}-chroma")
     return Stratagem(Runtime(foundation, Settings(str(path)), projections), Caller())
 

@@ -112,7 +112,7 @@ def test_an_older_version_that_arrives_late_never_takes_the_place_of_a_newer(vec
     ids = fill(vectors)
     model = vectors.runtime.projections._feeders["chroma"].model  # noqa: SLF001
     store = vectors.runtime.foundation.store
-    before = next(iter(items.pages(store, model.kinds)))
+    before = next(iter(items.pages(store, model)))
     vectors.knowledge.update_concept(ids["loops"], explanation="Something else.")
     vectors.deliver("chroma")
 
@@ -258,3 +258,24 @@ def test_a_wish_for_a_model_that_is_not_there_stops_nothing(tmp_path: Path) -> N
     assert name.startswith("stratagem-static")
     with pytest.raises(ServiceUnavailable):
         start(Settings(str(tmp_path / "log.db"), embedder="minilm", external=external))
+
+
+def test_computed_certainty_is_among_what_can_be_filtered_by(vectors: Fed) -> None:
+    ids = fill(vectors)
+    vectors.deliver("chroma")
+    model = vectors.runtime.projections._feeders["chroma"].model  # noqa: SLF001
+
+    def certainties() -> dict[str, float]:
+        pages = items.pages(vectors.runtime.foundation.store, model)
+        names = [f"{each.key}@{each.sequence}" for page in pages for each in page]
+        return {each["concept_id"]: each["certainty_score"] for each in model.fetch(names).values()}
+
+    before = certainties()
+    vectors.knowledge.confirm_concept(ids["loops"], source="a test")
+    vectors.deliver("chroma")
+
+    after = certainties()
+    assert set(after) == set(ids.values())
+    assert after[ids["loops"]] > before[ids["loops"]]
+    assert after[ids["bread"]] == before[ids["bread"]]
+    assert vectors.verify("chroma").different == 0

@@ -191,7 +191,7 @@ def test_what_arrives_late_never_takes_the_place_of_what_is_newer(graph: Fed) ->
     graph.deliver("neo4j")
     store = graph.runtime.foundation.store
     model = graph.runtime.projections._feeders["neo4j"].model  # noqa: SLF001
-    before = list(items.pages(store, model.kinds))
+    before = list(items.pages(store, model))
     graph.knowledge.update_concept(a, name="A2")
     graph.knowledge.delete_concept(c)
     graph.knowledge.delete_relationship(a, b, "prerequisite")
@@ -339,3 +339,83 @@ def test_a_server_that_is_down_stops_the_walks_and_nothing_else(opened: Opener) 
     assert names(knowledge.get_related_concepts(a, branch="trial")) == []
     head = db.runtime.foundation.store.reader().log.head().sequence
     assert names(knowledge.get_related_concepts(a, as_of=f"@{head - 4}")) == ["B"]
+
+
+def test_computed_certainty_is_in_the_graph_and_follows_the_evidence(
+    graph: Fed, bolt: Bolt
+) -> None:
+    plain = graph.concept("Plain")
+    given = graph.concept("Given", certainty_score=90)
+    graph.deliver("neo4j")
+
+    def certainty(concept_id: str) -> tuple[float, str | None]:
+        rows = bolt.read(
+            "MATCH (c:Concept {log: $log, concept_id: $id}) "
+            "RETURN c.certainty_score AS score, c.certainty_source AS source",
+            log=identity(graph),
+            id=concept_id,
+        )
+        return rows[0]["score"], rows[0]["source"]
+
+    before = certainty(plain)
+    graph.knowledge.refute_concept(plain, source="a test")
+    graph.deliver("neo4j")
+
+    shown = graph.knowledge.get_concept(plain).concept.certainty_score
+    assert before == (60, "computed")
+    assert certainty(plain) == (shown, "computed")
+    assert shown < 60
+    assert certainty(given) == (90, None)
+    assert graph.verify("neo4j").different == 0
+    # Nobody's certainty is left behind when it is given, taken back, or the concept goes.
+    graph.knowledge.update_concept(plain, certainty_score=10)
+    graph.deliver("neo4j")
+    assert certainty(plain) == (10, None)
+    graph.knowledge.update_concept(plain, certainty_score=None)
+    graph.knowledge.delete_concept(given)
+    graph.deliver("neo4j")
+    assert certainty(plain)[1] == "computed"
+    assert graph.verify("neo4j").different == 0
+    assert graph.outbox()["pending"] == 0
+
+
+def test_a_database_of_the_server_can_be_named(opened: Opener, neo4j: Neo4jServer) -> None:
+    named = opened("named.db", graph="neo4j", neo4j_uri=neo4j.uri, neo4j_database="neo4j")
+    named.concept("A")
+    named.deliver("neo4j")
+    other = opened("other.db", graph="neo4j", neo4j_uri=neo4j.uri, neo4j_database="nowhere")
+
+    assert named.verify("neo4j").different == 0
+    with pytest.raises((GraphServiceFailed, ServiceUnavailable), match="nowhere"):
+        other.rebuild("neo4j")
+
+
+def test_a_deadlock_is_tried_again(graph: Fed, monkeypatch: pytest.MonkeyPatch) -> None:
+    from neo4j import AsyncSession
+    from neo4j.exceptions import TransientError
+
+    graph.concept("A")
+    attempts: list[str] = []
+    run = AsyncSession.run
+
+    async def refuse_twice(session: Any, *given: Any, **more: Any) -> Any:
+        attempts.append("tried")
+        if len(attempts) < 3:
+            raise TransientError("ForsetiClient[...] can't acquire the lock: deadlock")
+        return await run(session, *given, **more)
+
+    monkeypatch.setattr(AsyncSession, "run", refuse_twice)
+
+    graph.rebuild("neo4j")
+
+    assert len(attempts) > 3
+    assert graph.verify("neo4j").different == 0
+
+
+def test_a_server_that_is_down_makes_the_status_degraded(opened: Opener) -> None:
+    lost = opened(graph="neo4j", neo4j_uri=f"bolt://127.0.0.1:{free_port()}")
+
+    stats = lost.knowledge.get_server_stats()
+
+    assert stats.status == "degraded"
+    assert "neo4j" in (stats.note or "")

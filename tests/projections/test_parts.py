@@ -73,6 +73,11 @@ def test_only_two_settings_choose_anything() -> None:
     assert read({"NEO4J_URI": "bolt://x", "CHROMA_PERSIST_DIRECTORY": "/y"}).graph == "built-in"
     assert read({"STRATAGEM_GRAPH": "Neo4j", "NEO4J_PASSWORD": "s"}).graph == "neo4j"
     assert read({"STRATAGEM_VECTORS": "chroma"}).vectors == "chroma"
+    aura = {"NEO4J_USERNAME": "aura", "NEO4J_DATABASE": "facts"}
+    assert (read(aura).neo4j_user, read(aura).neo4j_database) == ("aura", "facts")
+    assert read(aura | {"NEO4J_USER": "own"}).neo4j_user == "own"
+    assert read({"EMBEDDING_MODEL": "nomic-embed"}).unknown_embedder == "nomic-embed"
+    assert read({"EMBEDDING_MODEL": "static"}).unknown_embedder is None
     assert "s3cret" not in repr(read({"NEO4J_PASSWORD": "s3cret"}))
     assert read({"CHROMA_PERSIST_DIRECTORY": "/y"}).chroma == "/y"
     assert read({"CHROMA_URL": "http://z", "CHROMA_PERSIST_DIRECTORY": "/y"}).chroma == "http://z"

@@ -119,7 +119,8 @@ class StoreStatistics(DisplayableResult):
 
     event_store: dict[str, int]
     outbox: dict[str, int]
-    status: Literal["healthy", "error"]
+    status: Literal["healthy", "degraded", "error"]
+    note: str | None = None
     success: bool = True
 
 
@@ -132,6 +133,7 @@ class Availability(DisplayableResult):
     total_tools: int
     service_status: dict[str, dict[str, bool]]
     implementations: dict[str, str]
+    note: str | None = None
     success: bool = True
 
 

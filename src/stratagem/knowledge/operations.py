@@ -8,9 +8,12 @@ from functools import partial
 from typing import Any, Concatenate
 
 from stratagem import limits
-from stratagem.answers import read_cursor
+from stratagem.answers import AS_DATA, read_cursor
+from stratagem.errors import StratagemError
 from stratagem.knowledge import budgets
-from stratagem.knowledge.service import Knowledge
+from stratagem.knowledge.models import Availability
+from stratagem.knowledge.service import Knowledge, make_pong
+from stratagem.knowledge.services import SERVICE_GROUPS, TOOLS
 from stratagem.operation import Caller, CommandHint, Operation, PersonNeeded, operation
 from stratagem.search.foundation import Foundation
 
@@ -61,16 +64,18 @@ def _say_ping(answer: Mapping[str, Any]) -> str:
 
 def _say_stats(answer: Mapping[str, Any]) -> str:
     events, outbox = answer["event_store"], answer["outbox"]
-    return (
+    said = (
         f"{answer['status']}: {events['total_events']} events, {events['concept_events']} of them "
         f"about concepts; outbox: {outbox['pending']} pending, {outbox['failed']} failed."
     )
+    return " ".join([said, *_notes(answer)])
 
 
 def _say_availability(answer: Mapping[str, Any]) -> str:
-    words = f"{len(answer['available'])} of {answer['total_tools']} tools are available."
-    missing = answer["unavailable"]
-    return f"{words} Not available: {', '.join(missing)}." if missing else words
+    words = [f"{len(answer['available'])} of {answer['total_tools']} tools are available."]
+    if missing := answer["unavailable"]:
+        words.append(f"Not available: {', '.join(missing)}.")
+    return " ".join([*words, *_notes(answer)])
 
 
 def _say_written(answer: Mapping[str, Any]) -> str:
@@ -94,6 +99,7 @@ def _say_concept(answer: Mapping[str, Any]) -> str:
             concept["explanation"],
             *_standing_words(concept),
             *earlier,
+            AS_DATA,
             *_notes(answer),
         ]
     )
@@ -118,7 +124,8 @@ def _say_relationship(answer: Mapping[str, Any]) -> str:
 
 def _say_list(answer: Mapping[str, Any]) -> str:
     lines = [_line(each) for each in answer["results"]]
-    return "\n".join([*(lines or ["Nothing found."]), *_notes(answer), *_more(answer)])
+    shown = [*lines, AS_DATA] if lines else ["Nothing found."]
+    return "\n".join([*shown, *_notes(answer), *_more(answer)])
 
 
 def _more(answer: Mapping[str, Any]) -> list[str]:
@@ -142,6 +149,8 @@ def _line(each: Mapping[str, Any]) -> str:
         words += f"; certainty {_certainty(each)}"
     if "similarity" in each:
         words += f"; similarity {each['similarity']:.2f}"
+    if "created_at" in each:
+        words += f"; created {each['created_at'][:16]}"
     return " ".join([words + ")", *_standing_words(each)])
 
 
@@ -151,7 +160,12 @@ def _say_prerequisites(answer: Mapping[str, Any]) -> str:
         f"{_order_words(each)})"
         for each in answer["prerequisites"]
     ]
-    return "\n".join([f"{answer['message']}.", *lines, *_notes(answer)])
+    return "\n".join([f"{answer['message']}.", *_as_data(lines), *_notes(answer)])
+
+
+def _as_data(lines: list[str]) -> list[str]:
+    """Mark what was stored as data, where there is any."""
+    return [*lines, AS_DATA] if lines else []
 
 
 def _order_words(each: Mapping[str, Any]) -> str:
@@ -169,7 +183,7 @@ def _say_path(answer: Mapping[str, Any]) -> str:
         ]
     if answer["known"]:
         lines.append(f"Known to {answer['learner']}: {', '.join(answer['known'])}.")
-    return "\n".join(lines + _notes(answer))
+    return "\n".join([*lines, AS_DATA, *_notes(answer)])
 
 
 def _say_batch(answer: Mapping[str, Any]) -> str:
@@ -208,7 +222,7 @@ def _say_review(answer: Mapping[str, Any]) -> str:
     for group in answer["duplicates"]:
         names = ", ".join(f"{each['name']} [{each['concept_id']}]" for each in group)
         lines.append(f"- duplicates: {names}")
-    return "\n".join(lines + _notes(answer))
+    return "\n".join([lines[0], *_as_data(lines[1:]), *_notes(answer)])
 
 
 def _say_merged(answer: Mapping[str, Any]) -> str:
@@ -242,7 +256,7 @@ def _say_known(answer: Mapping[str, Any]) -> str:
         f"- {each['name']} [{each['concept_id']}] since {each['since']}"
         for each in answer["results"]
     ]
-    return "\n".join([f"{answer['message']}.", *lines, *_notes(answer), *_more(answer)])
+    return "\n".join([f"{answer['message']}.", *_as_data(lines), *_notes(answer), *_more(answer)])
 
 
 def _say_chain(answer: Mapping[str, Any]) -> str:
@@ -252,15 +266,17 @@ def _say_chain(answer: Mapping[str, Any]) -> str:
         if label := step["relationship_to_next"]:
             outgoing = step["direction_to_next"] == "outgoing"
             words.append(f"—{label}→" if outgoing else f"←{label}—")
-    return f"{answer['message']}: {' '.join(words)}"
+    return f"{answer['message']}: {' '.join(words)}\n{AS_DATA}"
 
 
 def _say_hierarchy(answer: Mapping[str, Any]) -> str:
     lines = [f"{answer['message']}."]
     for area in answer["areas"]:
-        topics = ", ".join(f"{each['name']} ({each['concept_count']})" for each in area["topics"])
-        lines.append(f"- {area['name']} ({area['concept_count']}): {topics}")
-    return "\n".join(lines + _notes(answer))
+        lines.append(f"- {area['name']} ({area['concept_count']})")
+        for topic in area["topics"]:
+            parts = [f"{each['name']} ({each['concept_count']})" for each in topic["subtopics"]]
+            lines.append(f"  - {topic['name']} ({topic['concept_count']}): {', '.join(parts)}")
+    return "\n".join([lines[0], *_as_data(lines[1:]), *_notes(answer)])
 
 
 def _place(each: Mapping[str, Any]) -> str:
@@ -279,6 +295,20 @@ def _answer_options(fit: Fit | None, *, pages: bool) -> tuple[str, ...]:
     return ("max_chars",) if pages else ("cursor", "max_chars")
 
 
+def _ping_unopened(_error: StratagemError, now: int) -> Answer:
+    """Answer that the server runs, though its database cannot be read."""
+    return dict(_plain(make_pong(now)))
+
+
+def _availability_unopened(error: StratagemError, _now: int) -> Answer:
+    """Answer which tools work while the database cannot be read, and why the others do not."""
+    available = sorted(("get_tool_availability", "ping"))
+    absent = {group: dict.fromkeys(services, False) for group, services in SERVICE_GROUPS.items()}
+    note = f"{error.message} {error.hint}"
+    unavailable = sorted(TOOLS.keys() - set(available))
+    return dict(_plain(Availability(available, unavailable, len(TOOLS), absent, {}, note=note)))
+
+
 def _row(
     name: str,
     method: Callable[Concatenate[Knowledge, ...], Any],
@@ -290,6 +320,7 @@ def _row(
     pages: bool = False,
     writes: bool = False,
     toolset: str = _TOOLSET,
+    unopened: Callable[[StratagemError, int], Answer] | None = None,
     example: Mapping[str, Any] | None = None,
 ) -> Operation:
     return operation(
@@ -305,6 +336,7 @@ def _row(
         answer_options=_answer_options(fit, pages=pages or fit is _FIT_LIST),
         read_only=not writes,
         idempotent=not writes,
+        run_unopened=unopened,
         example=example,
     )
 
@@ -316,6 +348,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ping",
         "Is the knowledge server there?",
         says=_say_ping,
+        unopened=_ping_unopened,
     ),
     _row(
         "get_server_stats",
@@ -330,6 +363,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Tool availability",
         "Which knowledge tools can be used, and which services are there.",
         says=_say_availability,
+        unopened=_availability_unopened,
     ),
     _row(
         "create_concept",

@@ -39,12 +39,12 @@ from stratagem.knowledge.parameters import (
     ValidAt,
 )
 from stratagem.knowledge.picture import read_graph
-from stratagem.knowledge.services import TOOLS
+from stratagem.knowledge.services import TOOLS, WRITERS
 from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
 
-__all__ = ["Knowledge"]
+__all__ = ["Knowledge", "make_pong"]
 
 
 class Knowledge(Curation):
@@ -52,12 +52,7 @@ class Knowledge(Curation):
 
     def ping(self) -> Pong:
         """Say that the server is there."""
-        return Pong(
-            "ok",
-            "MCP Knowledge Server is running",
-            "knowledge-server",
-            moments.iso(self._store.now()),
-        )
+        return make_pong(self._store.now())
 
     def get_server_stats(self) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
@@ -66,8 +61,15 @@ class Knowledge(Curation):
                 "total_events": reader.log.head().sequence,
                 "concept_events": reader.catalogue.version_count(CONCEPT),
             }
-        outbox = self._services.outbox()
-        return StoreStatistics(events, outbox, "error" if outbox["failed"] else "healthy")
+        outbox, troubles = self._services.outbox(), self._services.troubles()
+        if outbox["failed"]:
+            note = "`stratagem outbox status` says why, `stratagem outbox retry` tries them again."
+            return StoreStatistics(events, outbox, "error", note)
+        if troubles:
+            told = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
+            note = f"{told}. Writes wait in the outbox; get_tool_availability says what works."
+            return StoreStatistics(events, outbox, "degraded", note)
+        return StoreStatistics(events, outbox, "healthy")
 
     def get_graph(
         self,
@@ -100,15 +102,20 @@ class Knowledge(Curation):
 
     def get_tool_availability(self) -> Availability:
         """Return which tools can be used, and which services stand behind them."""
-        missing = sorted(tool for tool in TOOLS if self._services.missing_services(tool))
+        missing = {tool for tool in TOOLS if self._services.missing_services(tool)}
+        note = None
+        if self._store.read_only or not self._caller.may("knowledge", "write"):
+            missing |= WRITERS
+            note = "Nothing can be written here: the server, or your token, is for reading only."
         return Availability(
-            available=sorted(TOOLS.keys() - set(missing)),
-            unavailable=missing,
+            available=sorted(TOOLS.keys() - missing),
+            unavailable=sorted(missing),
             total_tools=len(TOOLS),
             service_status=self._services.status_by_group(),
             implementations={
                 name: service.implementation for name, service in self._services.status().items()
             },
+            note=note,
         )
 
     def search_concepts_semantic(
@@ -334,6 +341,11 @@ class Knowledge(Curation):
             mark_disputes(records, kept, records.view.time if at is None else at)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
+
+
+def make_pong(now: int) -> Pong:
+    """Say at a time that the server is there."""
+    return Pong("ok", "MCP Knowledge Server is running", "knowledge-server", moments.iso(now))
 
 
 def _search_note(found: Found) -> str | None:

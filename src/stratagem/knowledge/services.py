@@ -26,7 +26,7 @@ from stratagem.storage.outbox import OutboxReader
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TOOLS", "Service", "Services"]
+__all__ = ["SERVICE_GROUPS", "TOOLS", "WRITERS", "Service", "Services"]
 
 _GRAPH: Final = "neo4j_service"
 _VECTORS: Final = "chromadb_service"
@@ -55,7 +55,18 @@ TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "get_concepts_by_certainty": ("repository",),
 }
 
-_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+# What a server that only reads does not have.
+WRITERS: Final = frozenset(
+    {
+        "create_concept",
+        "update_concept",
+        "delete_concept",
+        "create_relationship",
+        "delete_relationship",
+    }
+)
+
+SERVICE_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "concept_tools": ("repository", "confidence_service"),
     "search_tools": (_GRAPH, _VECTORS, _EMBEDDING),
     "relationship_tools": (_GRAPH, *_WRITING),
@@ -84,7 +95,7 @@ class Services:
 
     def status(self) -> dict[str, Service]:
         """Return every service by its name."""
-        names = {name for group in _GROUPS.values() for name in group}
+        names = {name for group in SERVICE_GROUPS.values() for name in group}
         return {name: self._state(name) for name in sorted(names)}
 
     def status_by_group(self) -> dict[str, dict[str, bool]]:
@@ -92,7 +103,15 @@ class Services:
         status = self.status()
         return {
             group: {name: status[name].available for name in names}
-            for group, names in _GROUPS.items()
+            for group, names in SERVICE_GROUPS.items()
+        }
+
+    def troubles(self) -> dict[str, str]:
+        """Return what is wrong with the services that were chosen, by the name of each."""
+        return {
+            service.name: trouble
+            for service in self._chosen.values()
+            if service is not None and (trouble := service.trouble()) is not None
         }
 
     def missing_services(self, tool: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
+from unicodedata import normalize
 
 from stratagem.engine.events import Space
 
@@ -102,8 +103,11 @@ def facet(level: str, name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Return a name as names are compared: without case."""
-    return name.casefold()
+    """Return a name as names are compared: without case, and in one Unicode form.
+
+    An accent may be a character of its own or part of a letter; both look the same.
+    """
+    return normalize("NFC", normalize("NFC", name).casefold())
 
 
 def relationship_key(source_id: str, target_id: str, label: str) -> str:

@@ -28,10 +28,14 @@ _IDENTITY_CHARS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """The kinds of record that read models elsewhere hold: nodes, edges, and types of edges."""
+    """The kinds of record that read models elsewhere hold: nodes, edges, and types of edges.
+
+    Records of `companion` add to the nodes of the same key.
+    """
 
     node: str
     edge: str
+    companion: str
     types: Sequence[str]
 
 
@@ -54,9 +58,19 @@ def assemble(
         from stratagem.projections.neo4j import Neo4jModel
         from stratagem.projections.query_services import Neo4jGraphService
 
-        bolt = Bolt(settings.neo4j_uri, settings.neo4j_user, settings.neo4j_password)
-        kinds = (subscribed.node, subscribed.edge)
-        nodes = Neo4jModel(bolt, identity=identity, kinds=kinds, types=subscribed.types)
+        bolt = Bolt(
+            settings.neo4j_uri,
+            settings.neo4j_user,
+            settings.neo4j_password,
+            settings.neo4j_database,
+        )
+        nodes = Neo4jModel(
+            bolt,
+            identity=identity,
+            kinds=(subscribed.node, subscribed.edge),
+            companion=subscribed.companion,
+            types=subscribed.types,
+        )
         health = Health(nodes.probe, time.monotonic)
         models.append((nodes, health))
         graph = Neo4jGraphService(nodes, health)
@@ -68,6 +82,7 @@ def assemble(
             settings.chroma or beside,
             identity=identity,
             kind=subscribed.node,
+            companion=subscribed.companion,
             embed=index.embed,
             embedder=lambda: index.embedder_name,
         )

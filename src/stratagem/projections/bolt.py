@@ -24,13 +24,16 @@ Statement = tuple[str, Mapping[str, Any]]
 SERVICE: Final = "neo4j_service"
 _INSTALL: Final = "pip install 'stratagem[neo4j]'"
 _CLOSING_SECONDS: Final = 2.0
+# Seconds between attempts at what somebody else stood in the way of.
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.4)
 
 
 class Bolt:
     """Runs statements. Safe to use from several threads; connects when it is first used."""
 
-    def __init__(self, uri: str, user: str, password: str) -> None:
+    def __init__(self, uri: str, user: str, password: str, database: str | None = None) -> None:
         self._uri = uri
+        self._database = database
         self._auth = (user, password) if user else None
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -86,7 +89,7 @@ class Bolt:
         try:
             from neo4j.exceptions import AuthError, DriverError, Neo4jError, TransientError
         except ImportError as error:
-            raise _unavailable("The package neo4j is not installed.", _INSTALL) from error
+            raise _unavailable(f"The package neo4j is not installed: {_INSTALL}.") from error
         try:
             loop = self._get_loop()
             return asyncio.run_coroutine_threadsafe(self._run_with_timeout(work), loop).result()
@@ -100,8 +103,21 @@ class Bolt:
             raise _unavailable(f"Neo4j does not answer at {self._uri}: {told}.") from error
 
     async def _run_with_timeout(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        """Run work within the time that is allowed; again, where others stood in its way.
+
+        A server that has just started lets two clients that set it up run into a deadlock, and ends
+        one of them: which is a matter of moments.
+        """
+        from neo4j.exceptions import TransientError
+
         async def run() -> T:
-            async with self._get_driver().session() as session:
+            for pause in _PAUSES:
+                try:
+                    async with self._get_driver().session(database=self._database) as session:
+                        return await work(session)
+                except TransientError:
+                    await asyncio.sleep(pause)
+            async with self._get_driver().session(database=self._database) as session:
                 return await work(session)
 
         return await asyncio.wait_for(run(), limits.SERVICE_TIMEOUT_SECONDS)
@@ -138,5 +154,5 @@ class Bolt:
             return self._loop
 
 
-def _unavailable(message: str, hint: str | None = None) -> ServiceUnavailable:
-    return ServiceUnavailable(message, hint=hint, service=SERVICE)
+def _unavailable(message: str) -> ServiceUnavailable:
+    return ServiceUnavailable(message, service=SERVICE)

@@ -25,7 +25,7 @@ from stratagem.errors import (
     StratagemError,
     VectorServiceFailed,
 )
-from stratagem.projections.contract import Properties, RecordState, StoredItem
+from stratagem.projections.contract import Companion, Properties, RecordState, StoredItem
 from stratagem.search.vectors import Nearest
 
 __all__ = ["ChromaModel"]
@@ -35,7 +35,7 @@ Embed = Callable[[Sequence[Text]], NDArray[np.float32]]
 
 SERVICE: Final = "chromadb_service"
 # Raised when what is kept, or how, changes.
-_FORM: Final = 1
+_FORM: Final = 2
 _PAGE: Final = 1_000
 
 
@@ -53,10 +53,12 @@ class ChromaModel:
         *,
         identity: str,
         kind: str,
+        companion: str,
         embed: Embed,
         embedder: Callable[[], str | None],
     ) -> None:
-        self.kinds = (kind,)
+        self.kinds = (kind, companion)
+        self.companion = Companion(kind, companion)
         self._place = place
         self._collection_name = f"stratagem-{identity}"
         self._embed = embed
@@ -90,6 +92,10 @@ class ChromaModel:
 
     def apply(self, items: Sequence[RecordState]) -> None:
         """See `ReadModel`."""
+        added = [item.node for item in items if item.node is not None]
+        items = [item for item in items if item.kind == self.companion.node] + added
+        if not items:
+            return
         ids, vectors, kept = self._embed_items(items)
 
         def work(collection: Any) -> None:
@@ -193,7 +199,7 @@ class ChromaModel:
             import httpx
             from chromadb.errors import ChromaError, NotFoundError
         except ImportError as error:
-            raise _unavailable("The package chromadb is not installed.", _INSTALL) from error
+            raise _unavailable(f"The package chromadb is not installed: {_INSTALL}.") from error
         try:
             try:
                 return ask(self._get_collection())
@@ -255,8 +261,8 @@ class ChromaModel:
 _INSTALL: Final = "pip install 'stratagem[chroma]'"
 
 
-def _unavailable(message: str, hint: str | None = None) -> ServiceUnavailable:
-    return ServiceUnavailable(message, hint=hint, service=SERVICE)
+def _unavailable(message: str) -> ServiceUnavailable:
+    return ServiceUnavailable(message, service=SERVICE)
 
 
 def _sessions(client: Any) -> Iterator[Any]:

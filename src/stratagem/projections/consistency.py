@@ -62,9 +62,9 @@ def rebuild(
     head = store.reader().log.head().sequence
     store.write(lambda transaction: _begin(transaction, lease, model.name), ACTOR)
     model.clear()
-    total, done = items.count(store, model.kinds), 0
+    total, done = items.count(store, model), 0
     refused: dict[int, tuple[int, StratagemError]] = {}
-    for page in items.pages(store, model.kinds):
+    for page in items.pages(store, model):
         errors = apply_each(model, page)
         sequences = {item.subject: item.sequence for item in page}
         refused |= {subject: (sequences[subject], error) for subject, error in errors.items()}
@@ -90,9 +90,9 @@ def verify(store: Store, model: ReadModel, progress: Progress) -> Comparison:
         ServiceUnavailable: The read model does not answer.
     """
     found = Comparison()
-    total = items.count(store, model.kinds)
+    total = items.count(store, model)
     known: set[str] = set()
-    for page in items.pages(store, model.kinds):
+    for page in items.pages(store, model):
         expected = model.expected_properties(page)
         stored = model.fetch(list(expected))
         known |= expected.keys()

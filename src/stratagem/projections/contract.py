@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stratagem.engine.records import Link, Text
 
-__all__ = ["Properties", "ReadModel", "RecordState", "StoredItem"]
+__all__ = ["Companion", "Properties", "ReadModel", "RecordState", "StoredItem"]
 
 # What is kept of an item, by name; compared with what should be.
 Properties = dict[str, Any]
@@ -21,7 +21,8 @@ Properties = dict[str, Any]
 class RecordState(NamedTuple):
     """A record at the head of `default`. Without content it is gone.
 
-    `subject` is its number in the log, which outlives its key when it is purged.
+    `subject` is its number in the log, which outlives its key when it is purged. `node` is what a
+    record of a companion kind adds to, with that added; None where it is gone.
     """
 
     subject: int
@@ -32,11 +33,23 @@ class RecordState(NamedTuple):
     text: Text | None = None
     facets: tuple[str, ...] = ()
     link: Link | None = None
+    node: RecordState | None = None
 
     @property
     def is_purged(self) -> bool:
         """Whether it was purged: only such keys begin with an unprintable character."""
         return not self.key[:1].isprintable()
+
+
+class Companion(NamedTuple):
+    """A kind of record that adds to the one of another kind that has the same key.
+
+    The certainty of a concept to which nobody gave one is such a record: it changes by itself, and
+    whoever looks at the concept wants to see it there.
+    """
+
+    node: str
+    kind: str
 
 
 class StoredItem(NamedTuple):
@@ -64,6 +77,11 @@ class ReadModel(Protocol):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of record it holds, those that others refer to first."""
+        ...
+
+    @property
+    def companion(self) -> Companion | None:
+        """Which of these kinds only adds to the items of another, and is no item itself."""
         ...
 
     @property

@@ -87,7 +87,8 @@ class Delivery:
             parcels = reader.outbox.due(
                 self._model.name, now=self._store.now(), limit=limits.OUTBOX_BATCH
             )
-            read = items.read(reader, {each.subject: each.last for each in parcels})
+            wanted = {each.subject: each.last for each in parcels}
+            read = items.read(reader, wanted, self._model.companion)
             ends = items.ends(reader.records, read)
             linked = sorted({end for pair in ends.values() for end in pair})
             waiting = reader.outbox.oldest_rows(self._model.name, linked)

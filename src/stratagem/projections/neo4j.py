@@ -14,13 +14,13 @@ from importlib import resources
 from typing import Any, Final
 
 from stratagem.projections.bolt import Bolt, Statement
-from stratagem.projections.contract import Properties, RecordState, StoredItem
+from stratagem.projections.contract import Companion, Properties, RecordState, StoredItem
 from stratagem.search.external_services import Neighbour, PathNode
 
 __all__ = ["Neo4jModel"]
 
 # Raised when what is kept, or how, changes.
-_FORM: Final = 2
+_FORM: Final = 3
 # What relationships of a type that users declared are kept under: types are a closed set here.
 _DECLARED: Final = "DECLARED"
 _PAGE: Final = 1_000
@@ -37,9 +37,17 @@ class Neo4jModel:
     fingerprint: Final = str(_FORM)
 
     def __init__(
-        self, bolt: Bolt, *, identity: str, kinds: tuple[str, str], types: Sequence[str]
+        self,
+        bolt: Bolt,
+        *,
+        identity: str,
+        kinds: tuple[str, str],
+        companion: str,
+        types: Sequence[str],
     ) -> None:
-        self.kinds = kinds
+        self._node, self._edge = kinds
+        self.kinds = (self._node, companion, self._edge)
+        self.companion = Companion(self._node, companion)
         self._bolt = bolt
         self._log = identity
         self._types = [*(each.upper() for each in types), _DECLARED]
@@ -60,8 +68,9 @@ class Neo4jModel:
 
     def apply(self, items: Sequence[RecordState]) -> None:
         """See `ReadModel`."""
-        nodes = [item for item in items if item.kind == self.kinds[0]]
-        edges = [item for item in items if item.kind == self.kinds[1]]
+        nodes = [item for item in items if item.kind == self._node]
+        nodes += [item.node for item in items if item.node is not None]
+        edges = [item for item in items if item.kind == self._edge]
         self._bolt.write([*self._nodes(nodes), *self._edges(edges)])
 
     def expected_properties(self, items: Sequence[RecordState]) -> dict[str, Properties]:
@@ -157,6 +166,7 @@ class Neo4jModel:
                 {
                     "concept_id": item.key,
                     "sequence": item.sequence,
+                    "certainty_sequence": (item.content or {}).get("certainty_sequence", -1),
                     "properties": self._properties(item),
                 }
                 for item in named
@@ -189,7 +199,7 @@ class Neo4jModel:
         return label.upper() if label.upper() in self._types else _DECLARED
 
     def _properties(self, item: RecordState) -> Properties:
-        node = item.kind == self.kinds[0]
+        node = item.kind == self._node
         plain = {
             name: value
             for name, value in (item.content or {}).items()

@@ -177,6 +177,6 @@ def _retry(name: str, transaction: Transaction) -> int:
 
 
 _HINTS: Final[Mapping[str, str]] = {
-    "neo4j": "Set STRATAGEM_GRAPH=neo4j, and NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD.",
+    "neo4j": "Set STRATAGEM_GRAPH=neo4j, and NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD.",
     "chroma": "Set STRATAGEM_VECTORS=chroma, and CHROMA_URL or CHROMA_PERSIST_DIRECTORY.",
 }

@@ -20,7 +20,8 @@ class ExternalSettings:
     """The services that answer for graph and vectors, and how they are reached.
 
     `chroma` is the address of a server, or a folder; without one, a folder beside the database.
-    `embedder` is what EMBEDDING_MODEL asks for, where it names one that we know.
+    `embedder` is what EMBEDDING_MODEL asks for, where it names one that we know; any other name is
+    kept as `unknown_embedder`, so that whoever meant us is told.
     """
 
     graph: Literal["built-in", "neo4j"] = "built-in"
@@ -28,8 +29,10 @@ class ExternalSettings:
     neo4j_uri: str = _NEO4J_URI
     neo4j_user: str = _NEO4J_USER
     neo4j_password: str = field(default="", repr=False)
+    neo4j_database: str | None = None
     chroma: str | None = None
     embedder: str | None = None
+    unknown_embedder: str | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> ExternalSettings:
@@ -44,10 +47,13 @@ class ExternalSettings:
             "neo4j" if graph else "built-in",
             "chroma" if vectors else "built-in",
             environment.get("NEO4J_URI") or _NEO4J_URI,
-            environment.get("NEO4J_USER") or _NEO4J_USER,
+            # Neo4j's own tools and Aura say NEO4J_USERNAME.
+            environment.get("NEO4J_USER") or environment.get("NEO4J_USERNAME") or _NEO4J_USER,
             environment.get("NEO4J_PASSWORD", ""),
+            environment.get("NEO4J_DATABASE") or None,
             environment.get("CHROMA_URL") or environment.get("CHROMA_PERSIST_DIRECTORY") or None,
-            _embedder(environment.get("EMBEDDING_MODEL", "")),
+            embedder := _embedder(model := environment.get("EMBEDDING_MODEL", "").strip()),
+            None if embedder or not model else model,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import stratagem
 from stratagem import errors
 from tests.manifest import proves
 from tests.surfaces.mcp.clients import ENVELOPE, MODERN, Stdio
@@ -108,6 +109,51 @@ def test_all_tools_answer(ask: Ask) -> None:
     assert found["total_tools"] == 17
     assert ask("ping", {})["status"] == "ok"
     assert ask("get_server_stats", {})["status"] == "healthy"
+
+
+@proves("knowledge:availability")
+def test_ping_and_availability_answer_though_the_database_cannot_be_read(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"no database at all, but long enough to be looked at" * 100)
+
+    with Stdio(broken, toolsets=list(TOOLSETS)) as server:
+        server.shake_hands()
+        ask = over_stdio(server)
+        pong = ask("ping", {})
+        found = ask("get_tool_availability", {})
+        refused = ask("get_server_stats", {})
+
+    assert pong["status"] == "ok"
+    assert found["available"] == ["get_tool_availability", "ping"]
+    assert set(found["available"] + found["unavailable"]) == SEVENTEEN
+    assert "not a Stratagem database" in found["note"]
+    assert not any(each for group in found["service_status"].values() for each in group.values())
+    assert refused["error"] == "database_corrupt"
+
+
+@proves("knowledge:availability")
+def test_a_server_that_only_reads_lists_what_it_has(tmp_path: Path) -> None:
+    path = str(tmp_path / "read.db")
+    with stratagem.open(path) as db:
+        db.knowledge.create_concept("A", "e")
+
+    with stratagem.open(path, read_only=True) as db:
+        found = db.knowledge.get_tool_availability()
+
+    writers = {each for each in SEVENTEEN if each.startswith(("create", "update", "delete"))}
+    assert set(found.unavailable) == writers
+    assert set(found.available) == SEVENTEEN - writers
+    assert "reading only" in (found.note or "")
+
+
+@proves("knowledge:bad-input")
+def test_a_wrong_value_is_a_bad_request(served: Served) -> None:
+    concept = {"name": "x" * 201, "explanation": "e"}
+
+    answer = served.client.post("/api/knowledge/create_concept", json=concept)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "validation_error"
 
 
 @proves("knowledge:bad-input", "knowledge:not-found")

@@ -51,10 +51,10 @@ def test_brackets_in_texts_are_no_depth(rest: Served) -> None:
         (b"{", 400),
         (b"\xff\xfe", 400),
         (b'{"arguments": {"expression": "\xed\xa0\x80"}}', 400),
-        (b'{"arguments": 5}', 422),
-        (b'{"arguments": {}, "options": {"timeout": -1}}', 422),
-        (b'{"arguments": {}, "options": {"priority": "urgent"}}', 422),
-        (b'{"arguments": {}, "nonsense": 1}', 422),
+        (b'{"arguments": 5}', 400),
+        (b'{"arguments": {}, "options": {"timeout": -1}}', 400),
+        (b'{"arguments": {}, "options": {"priority": "urgent"}}', 400),
+        (b'{"arguments": {}, "nonsense": 1}', 400),
         (b'{"arguments": {"expression": 1e400}}', 400),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_catastrophic_pattern_cannot_hang_the_server(
         f"/api/mcp/tools/{name}/execute", json={"arguments": {"text": "a" * 50_000 + "!"}}
     )
 
-    assert response.status_code == 422
+    assert response.status_code == 400
     assert time.monotonic() - begun < 5
 
 

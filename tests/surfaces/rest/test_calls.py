@@ -79,7 +79,7 @@ def test_the_history_has_every_filter_and_pages(
     second = rest.call("GET", f"/api/mcp/tools/{name}/executions", limit=4, cursor=first["next"])
     assert len({each["executionId"] for each in first["executions"] + second["executions"]}) == 6
     assert "next" not in second
-    refused = rest.call("GET", "/api/mcp/executions", expected=422, cursor="9" * 5_000)
+    refused = rest.call("GET", "/api/mcp/executions", expected=400, cursor="9" * 5_000)
     assert refused["details"]["field"] == "cursor"
     everywhere = rest.call("GET", "/api/mcp/executions", agentId="agent-1", limit=2)
     assert [each["tool"] for each in everywhere["executions"]] == [name, name]
@@ -118,7 +118,7 @@ def test_a_body_says_whose_results_are_cleared(rest: Served, register: Register)
 
     cleared = rest.call("DELETE", "/api/mcp/cache", {"toolId": one})
     kept = rest.execute(other, {"q": 1})
-    rest.call("DELETE", "/api/mcp/cache", {"tool": one}, expected=422)
+    rest.call("DELETE", "/api/mcp/cache", {"tool": one}, expected=400)
 
     assert cleared["cleared"] == 1
     assert kept["metadata"]["cached"]
@@ -178,8 +178,8 @@ def test_a_batch_has_one_result_each(rest: Served) -> None:
     assert (at_once["succeeded"], at_once["failed"]) == (2, 2)
     assert [each["success"] for each in in_order["results"]] == [True, False]
     assert in_order["skipped"] == 2
-    rest.call("POST", "/api/mcp/batch", {"executions": []}, 422)
-    rest.call("POST", "/api/mcp/batch", {"executions": [calls[0]] * 101}, 422)
+    rest.call("POST", "/api/mcp/batch", {"executions": []}, 400)
+    rest.call("POST", "/api/mcp/batch", {"executions": [calls[0]] * 101}, 400)
 
 
 def test_a_pipeline_is_planned_run_and_saved_as_a_tool(rest: Served) -> None:
@@ -195,7 +195,7 @@ def test_a_pipeline_is_planned_run_and_saved_as_a_tool(rest: Served) -> None:
         "POST",
         "/api/mcp/pipelines",
         {"name": "x", "steps": [{"tool": "calculator", "when": "(("}]},
-        422,
+        400,
     )
 
     assert plan["valid"] is True
@@ -205,7 +205,7 @@ def test_a_pipeline_is_planned_run_and_saved_as_a_tool(rest: Served) -> None:
     assert saved["name"] == "sums_tool"
     assert called["result"]["result"] == 50
     assert broken["code"] == "VALIDATION_ERROR"
-    ended = rest.call("POST", "/api/mcp/pipelines", {"resume": ran["runId"]}, 422)
+    ended = rest.call("POST", "/api/mcp/pipelines", {"resume": ran["runId"]}, 400)
     assert "ended" in ended["message"]
     rest.call("POST", "/api/mcp/pipelines", {"resume": "run_none"}, 404)
 
@@ -290,7 +290,7 @@ def _not_found(rest: Served, _service: Service, _register: Register) -> dict[str
 
 
 def _invalid(rest: Served, _service: Service, _register: Register) -> dict[str, Any]:
-    error: dict[str, Any] = rest.execute("calculator", {}, 422)
+    error: dict[str, Any] = rest.execute("calculator", {}, 400)
     assert error["details"]["violations"]
     return error
 
@@ -388,7 +388,7 @@ def test_the_metrics_page_counts_what_happened(
     name = register(configuration={"cache": True})["name"]
     rest.execute(name, {"x": 1})
     rest.execute(name, {"x": 1})
-    rest.execute(name, [], 422)
+    rest.execute(name, [], 400)
 
     response = eventually(lambda: rest.client.get("/metrics"))
 

@@ -50,8 +50,8 @@ def test_the_documents_prompt_is_created_and_listed_by_every_filter(
     assert names(tags="code,review") == ["code_reviewer"]
     assert names(search="assistant") == ["code_reviewer"]
     assert len(names(limit=1)) == 1
-    rest.call("POST", "/api/mcp/resources", REVIEWER, 422)
-    rest.call("GET", "/api/mcp/resources", expected=422, type="poem")
+    rest.call("POST", "/api/mcp/resources", REVIEWER, 400)
+    rest.call("GET", "/api/mcp/resources", expected=400, type="poem")
 
 
 def test_a_resource_is_rendered_and_missing_variables_are_named(
@@ -63,7 +63,7 @@ def test_a_resource_is_rendered_and_missing_variables_are_named(
         "GET", path, variables='{"language": "Python", "code": "x = {{code}}", "focus_areas": 3}'
     )
     missing = rest.call("GET", path, expected=400, variables='{"language": "Python"}')
-    rest.call("GET", path, expected=422, variables="{")
+    rest.call("GET", path, expected=400, variables="{")
 
     assert "the following Python code:\n\nx = {{code}}\n\nFocus on: 3" in whole["rendered"]
     assert "code" in str(missing["details"])
@@ -127,10 +127,10 @@ def test_a_provider_gets_its_enabled_tools_and_its_calls_are_answered(rest: Serv
     providers = rest.call("GET", "/api/mcp/providers")["providers"]
     assert {each["provider"] for each in providers} >= {"anthropic", "openai", "xai", "gemini"}
     leaked = rest.call(
-        "PUT", "/api/mcp/providers/openai", {"config": {"apiKey": "sk-1234567890abcdef"}}, 422
+        "PUT", "/api/mcp/providers/openai", {"config": {"apiKey": "sk-1234567890abcdef"}}, 400
     )
     assert "sk-1234567890abcdef" not in str(leaked)
-    rest.call("GET", "/api/mcp/providers/nobody/tools", expected=422)
+    rest.call("GET", "/api/mcp/providers/nobody/tools", expected=400)
 
 
 def test_an_upstream_server_is_added_called_refreshed_and_removed(rest: Served) -> None:
@@ -184,4 +184,4 @@ def test_an_openapi_document_becomes_tools(
 
     assert "/pets/7" in str(called["result"])
     assert register()["status"] == "active"
-    rest.call("POST", "/api/mcp/openapi", {}, 422)
+    rest.call("POST", "/api/mcp/openapi", {}, 400)

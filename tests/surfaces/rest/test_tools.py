@@ -146,18 +146,18 @@ def test_a_registration_answers_with_warnings(register: Register) -> None:
     ("change", "status", "field"),
     [
         ({"name": "calculator"}, 409, "name"),
-        ({"name": "1st"}, 422, "name"),
-        ({"name": "a b"}, 422, "name"),
-        ({"name": "x" * 65}, 422, "name"),
-        ({"inputSchema": {"type": "nonsense"}}, 422, "inputSchema"),
-        ({"inputSchema": {"$ref": "https://example.org/x.json"}}, 422, "inputSchema"),
-        ({"outputSchema": {"minimum": "x"}}, 422, "outputSchema"),
-        ({"handler": {"type": "teleport"}}, 422, "handler.type"),
-        ({"handler": {"type": "webhook"}}, 422, "handler.url"),
-        ({"permissions": {"network": "perhaps"}}, 422, "permissions.network"),
-        ({"configuration": {"timeout": 0}}, 422, "configuration"),
-        ({"unheard": 1}, 422, "unheard"),
-        ({"description": ""}, 422, "description"),
+        ({"name": "1st"}, 400, "name"),
+        ({"name": "a b"}, 400, "name"),
+        ({"name": "x" * 65}, 400, "name"),
+        ({"inputSchema": {"type": "nonsense"}}, 400, "inputSchema"),
+        ({"inputSchema": {"$ref": "https://example.org/x.json"}}, 400, "inputSchema"),
+        ({"outputSchema": {"minimum": "x"}}, 400, "outputSchema"),
+        ({"handler": {"type": "teleport"}}, 400, "handler.type"),
+        ({"handler": {"type": "webhook"}}, 400, "handler.url"),
+        ({"permissions": {"network": "perhaps"}}, 400, "permissions.network"),
+        ({"configuration": {"timeout": 0}}, 400, "configuration"),
+        ({"unheard": 1}, 400, "unheard"),
+        ({"description": ""}, 400, "description"),
     ],
 )
 def test_a_registration_that_cannot_work_is_refused(
@@ -190,7 +190,7 @@ def test_a_secret_in_a_handler_is_refused_and_stands_nowhere(rest: Served) -> No
         },
     }
 
-    error = rest.call("POST", "/api/mcp/tools", definition, 422)
+    error = rest.call("POST", "/api/mcp/tools", definition, 400)
 
     assert "${NAME}" in error["hint"]
     assert "hunter2" not in str(error)

@@ -31,13 +31,15 @@ MATCH (c:Concept {log: $log}) WITH c LIMIT $limit DETACH DELETE c RETURN count(*
 MATCH (g:StratagemGone {log: $log}) WITH g LIMIT $limit DELETE g RETURN count(*) AS count
 
 // name: put_concepts
-// Bring concepts up to date, unless they are newer. Removing what is not there takes the lock,
-// so that what is compared afterwards cannot change before it is written.
+// Bring concepts up to date, unless they, or the certainty that was computed for them, are newer.
+// Removing what is not there takes the lock, so that what is compared afterwards cannot change
+// before it is written.
 UNWIND $rows AS row
 MERGE (c:Concept {log: $log, concept_id: row.concept_id})
 ON CREATE SET c.sequence = -1, c.deleted = true
 REMOVE c.locked
-WITH c, row WHERE c.sequence <= row.sequence
+WITH c, row WHERE c.sequence < row.sequence
+OR (c.sequence = row.sequence AND coalesce(c.certainty_sequence, -1) <= row.certainty_sequence)
 SET c = row.properties
 
 // name: erase_concepts

@@ -58,8 +58,15 @@ class Invocation:
 
     def run(self) -> dict[str, Any]:
         """Run the operation; return its answer."""
-        with self.session.runtime_for(self.operation.name, self.arguments) as runtime:
-            return runtime.call(self.operation.name, self.arguments, self.session.caller)
+        name = self.operation.name
+        try:
+            with self.session.runtime_for(name, self.arguments) as runtime:
+                return runtime.call(name, self.arguments, self.session.caller)
+        except StratagemError as error:
+            from stratagem.bootstrap import now
+            from stratagem.operations import answer_unopened
+
+            return answer_unopened(name, error, now())
 
     def show(self, answer: Mapping[str, Any]) -> None:
         """Show an answer: as a table where there is one, else in a sentence."""

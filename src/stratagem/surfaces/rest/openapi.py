@@ -14,13 +14,13 @@ from stratagem.version import VERSION
 __all__ = ["document"]
 
 _STATUSES: Final = {
-    "400": "The request is no JSON object, or lacks something.",
+    "400": "The request is no JSON object, lacks something, or has a value that cannot be taken.",
     "401": "A token is needed.",
     "403": "The token does not allow it.",
     "404": "There is no such thing.",
     "409": "It conflicts with what is there.",
     "413": "The body is too large or too deep.",
-    "422": "A parameter has a value that cannot be taken.",
+    "422": "The file cannot be imported.",
     "429": "Too many requests; Retry-After says when.",
     "500": "A defect, or a damaged database.",
     "502": "The tool failed.",

@@ -56,15 +56,21 @@ class Database:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation, opening the database first where that is still to be done."""
-        return self.runtime(caller.workspace).call(name, arguments, caller)
+        try:
+            return self.runtime(caller.workspace).call(name, arguments, caller)
+        except StratagemError as error:
+            return _answer_unopened(name, error)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
         async with self.calls.track(name, arguments, caller):
             runtime = self._runtime_if_open(caller.workspace)
-            if runtime is None:
-                runtime = await asyncio.to_thread(self.runtime, caller.workspace)
-            return await runtime.call_async(name, arguments, caller)
+            try:
+                if runtime is None:
+                    runtime = await asyncio.to_thread(self.runtime, caller.workspace)
+                return await runtime.call_async(name, arguments, caller)
+            except StratagemError as error:
+                return _answer_unopened(name, error)
 
     def runtime(self, workspace: str | None = None) -> Runtime:
         """Return the open database of a workspace; None is the server's own.
@@ -231,3 +237,11 @@ class Database:
             self.runtime()
         except StratagemError as error:
             logger.warning("%s %s", error.message, error.hint)
+
+
+def _answer_unopened(name: str, error: StratagemError) -> dict[str, Any]:
+    """Answer what can be answered without the database; raise the error otherwise."""
+    from stratagem.bootstrap import now
+    from stratagem.operations import answer_unopened
+
+    return answer_unopened(name, error, now())

@@ -318,6 +318,6 @@ def test_the_documented_tools_are_called_by_their_routes(server: Served) -> None
 
 @proves("correction:status")
 def test_an_unknown_query_parameter_is_refused(server: Served) -> None:
-    error = server.call("GET", "/api/auto-correction/analytics", expected=422, range="1h")
+    error = server.call("GET", "/api/auto-correction/analytics", expected=400, range="1h")
 
     assert error["code"] == "VALIDATION_ERROR"
