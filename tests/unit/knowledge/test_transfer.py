@@ -3,16 +3,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stratagem
+from benchmarks.round_trips import contents
+from benchmarks.round_trips import fill as make_random_graph
 from stratagem import Stratagem
 from stratagem.errors import ImportRefused, ValidationFailed
-from stratagem.knowledge.spaces import CONCEPTS, RELATIONSHIPS
 from stratagem.knowledge.transfer import GraphExport, GraphImport, export_to, import_from
 from stratagem.operation import Caller
 
@@ -268,38 +268,7 @@ def test_what_cannot_be_taken_is_refused_whole(
 def test_random_graphs_come_back_field_by_field(
     db: Stratagem, other: Stratagem, tmp_path: Path, form: Any, seed: int
 ) -> None:
-    dice = random.Random(seed)
-    knowledge = db.knowledge
-    knowledge.declare_relationship_type("works_at", description="From a person to a company.")
-    names = [f"N{dice.randrange(6)}" for _ in range(6)] + ["us", "US", "a/b: c?", "école"]
-    ids = [
-        knowledge.create_concept(
-            name,
-            dice.choice(["One line.", "- prerequisite: [[us]]\n\n  indented \n", "æ\n---\nx"]),
-            area=dice.choice([None, "A", "B/C"]),
-            certainty_score=dice.choice([None, 40, 99.5]),
-            source=dice.choice([None, "a book"]),
-            valid_from=dice.choice([None, "2019"]),
-            valid_to=dice.choice([None, "2021-05"]),
-        ).concept_id
-        for name in names
-    ]
-    db.memory.fork("trial")
-    for number, branch in enumerate(["default", "trial"] * 8):
-        source, target = sorted(dice.sample(range(len(ids)), 2), reverse=branch == "trial")
-        with suppress(ValidationFailed):
-            knowledge.create_relationship(
-                ids[source],
-                ids[target],
-                dice.choice(["prerequisite", "works_at", "includes", "contradicts"]),
-                strength=dice.choice([1.0, 0.25]),
-                notes=dice.choice([None, f"note {number}"]),
-                valid_to=dice.choice([None, "2020"]),
-                branch=branch,
-            )
-    knowledge.confirm_concept(ids[0], source="Ada", note="It held.")
-    knowledge.mark_known([ids[1]], learner="Mia")
-    db.memory.merge("trial")
+    make_random_graph(db, random.Random(seed))
 
     give(db, tmp_path / "out", form=form)
     take(other, tmp_path / "out", form=form)
@@ -310,21 +279,6 @@ def test_random_graphs_come_back_field_by_field(
     if form == "jsonl":
         assert other.knowledge.list_known(learner="Mia").total == 1
         assert again.facts == 0
-
-
-def contents(db: Stratagem) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return every concept and relationship with all of its fields."""
-    foundation = db.runtime.foundation
-    with foundation.store.snapshot() as reader:
-        lineage = foundation.views.view(reader, "default").lineage
-        concepts, relationships = (
-            {
-                key: json.loads(version.payload or b"{}")
-                for key, version in reader.records.page(lineage, space, after="", limit=1_000)[0]
-            }
-            for space in (CONCEPTS, RELATIONSHIPS)
-        )
-    return concepts, relationships
 
 
 def test_relations_of_the_memory_server_keep_their_types_and_names_their_case(
