@@ -330,6 +330,7 @@ MANIFEST: dict[str, str] = {
     "tool:bad-input": "A tool that cannot work is refused, and the field is named.",
     "tool:update": "An update changes what is given, unless somebody else was quicker.",
     "tool:remove": "A removed tool is gone, its past stays and its name is free.",
+    "tool:purge": "A purged tool or execution is nowhere any more.",
     "tool:status": "A disabled tool is not called, and a deprecated one is with a warning.",
     "tool:list": "Tools are listed by every filter, in pages.",
     "tool:branch": "Tools belong to a branch until it is merged.",

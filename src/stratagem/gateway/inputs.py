@@ -498,6 +498,14 @@ class RetentionInput(Input):
 
 
 @dataclass(kw_only=True)
+class ToolPurgeInput(Input):
+    """Parameters of tool_purge."""
+
+    record_id: str = param("Name or id of a tool, or the id of an execution")
+    confirm: bool = param("True erases it; else it says what would go", default=False)
+
+
+@dataclass(kw_only=True)
 class CacheInput(Input):
     """Parameters of cache_configure."""
 

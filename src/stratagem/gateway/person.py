@@ -133,6 +133,11 @@ CONNECT: Final[PersonNeeded[inputs.ConnectionInput]] = PersonNeeded(
     _call("connection_set"),
     of_host=lambda _given: True,
 )
+PURGE_TOOL: Final[PersonNeeded[inputs.ToolPurgeInput]] = PersonNeeded(
+    "erases for good",
+    lambda given: ["tools", "purge", "--", given.record_id],
+    applies=lambda given: given.confirm,
+)
 ERASE: Final[PersonNeeded[inputs.RetentionInput]] = PersonNeeded(
     "erases for good",
     _erase,

@@ -6,6 +6,7 @@ from stratagem.gateway import inputs, services
 from stratagem.gateway.calls.answers import (
     BreakerReset,
     ExecutionPage,
+    PurgedToolRecord,
     ToolAnswer,
     ToolBreakers,
     ToolList,
@@ -23,6 +24,7 @@ from stratagem.gateway.person import (
     DEFINE_SET,
     ERASE,
     GRANT,
+    PURGE_TOOL,
     REGISTER,
     REMOVE_GUARDRAIL,
     REMOVE_SECRET,
@@ -59,6 +61,12 @@ def say_registered(answer: ToolRegistration | ToolUpdate) -> str:
     warnings = answer["validation"]["warnings"]
     said = f"{answer['name']} ({answer['toolId']}) is {answer['status']}."
     return " ".join([said, *warnings])
+
+
+def _say_purged(answer: PurgedToolRecord) -> str:
+    what = ", ".join(f"{count} {kind}" for kind, count in answer["records"].items())
+    words = f"{'Erased' if answer['purged'] else 'Would erase'} {what}, from every branch."
+    return f"{words} {answer['note']}"
 
 
 def _say_tools(answer: ToolList) -> str:
@@ -238,6 +246,49 @@ OPERATIONS: tuple[Operation, ...] = (
                 "Take a tool out of the registry; its history stays.",
                 positional=("toolId",),
                 renderer="tools.show_removed",
+            ),
+        ),
+    ),
+    row(
+        "tool_restore",
+        "Restore tool",
+        "Bring back a tool that was removed, as it was.",
+        inputs.RemoveInput,
+        services.gateway,
+        Gateway.restore,
+        says=say_registered,
+        toolset="registry",
+        sdk=SdkMethod("restore", ("tool_id",)),
+        commands=(
+            CommandHint(
+                ("tools", "restore"),
+                "Bring back a tool that was removed, as it was.",
+                positional=("toolId",),
+            ),
+        ),
+    ),
+    row(
+        "tool_purge",
+        "Purge tool or execution",
+        "Erase a tool with every version of it, or what is recorded of one call, for good: from "
+        "the log, every branch and every past moment. Without confirm it says what would go.",
+        inputs.ToolPurgeInput,
+        services.retention,
+        Retention.purge,
+        says=_say_purged,
+        toolset="admin",
+        right="admin",
+        destructive=True,
+        person=PURGE_TOOL,
+        irreversible=True,
+        sdk=SdkMethod("purge", ("record_id",)),
+        commands=(
+            CommandHint(
+                ("tools", "purge"),
+                "Erase a tool, or what is recorded of a call, for good. This cannot be undone.",
+                positional=("recordId",),
+                only=("recordId",),
+                handler="debugging.purge",
             ),
         ),
     ),

@@ -173,6 +173,35 @@ class Gateway:
         self._parts.events.publish("unavailable", answer)
         return answer
 
+    def restore(self, given: inputs.RemoveInput) -> ToolRegistration:
+        """Bring back a tool that was removed, as it was."""
+        refuse_limited(self._caller, "restoring a tool")
+
+        def work(transaction: Transaction) -> ToolRegistration:
+            view = self._foundation.views.view(transaction, self._branch(given.branch))
+            tool = self._registry.restore(transaction, view, given.tool_id)
+            self._may_replace(tool)
+            if tool.handler.get("type") in _RUNS_CODE:
+                self._may_handle(tool.handler)
+                self._caller.require_person(
+                    "gateway",
+                    "tool_restore",
+                    f"brings back {tool.name}, which runs code",
+                    ["tools", "restore", tool.name],
+                    of_host=runs_outside(tool.handler),
+                )
+            return {
+                "toolId": tool.id,
+                "name": tool.name,
+                "status": tool.status,
+                "version": tool.revision,
+                "validation": {"passed": True, "warnings": _secrets_to_grant(tool)},
+            }
+
+        answer = self._write(work, given.request_id, "tool_restore", {"id": given.tool_id})
+        self._tell("available", answer["name"], given.branch)
+        return answer
+
     def list(self, given: inputs.ListToolsInput) -> ToolList:
         """Return the tools that fit every filter."""
         with self._foundation.store.snapshot() as reader:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import stratagem
+from stratagem.errors import ToolNotFound
 from tests.behaviour.conftest import Call
 from tests.manifest import proves
 
@@ -135,6 +138,49 @@ def test_a_removed_tool_is_gone_its_past_stays_and_its_name_is_free(call: Call) 
     then = call("tool_get", toolId="weather", asOf=f"@{version}")["tool"]
     assert then["description"] == "Tell the weather."
     assert call("tool_register", **definition())["name"] == "weather"
+
+
+@proves("tool:remove")
+def test_a_removed_tool_comes_back_as_it_was(call: Call) -> None:
+    before = call("tool_register", **definition(tags=["sky"]))
+    call("tool_update", toolId="weather", tags=["sky", "rain"])
+    call("tool_remove", toolId="weather")
+
+    restored = call("tool_restore", toolId="weather")
+
+    assert restored["toolId"] == before["toolId"]
+    assert call("tool_get", toolId="weather")["tool"]["tags"] == ["sky", "rain"]
+    assert call.refusal("tool_restore", toolId="weather")["error"] == "tool_exists"
+    assert call.refusal("tool_restore", toolId="nothing")["error"] == "tool_not_found"
+
+
+@proves("tool:purge")
+def test_a_purged_tool_and_a_purged_execution_are_in_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "tools.db"
+    with stratagem.open(str(path)) as db:
+        db.call("tool_register", definition(description="Tells what Xyzzy said."))
+        db.call("tool_remove", {"toolId": "weather"})
+        db.call(
+            "tool_execute", {"toolName": "calculator", "arguments": {"expression": "7 * 77341"}}
+        )
+        made = db.call("tool_executions", {})["executions"][0]["executionId"]
+
+        planned = db.call("tool_purge", {"recordId": made})
+        erased = db.call("tool_purge", {"recordId": made, "confirm": True})
+        tool = db.call("tool_purge", {"recordId": "weather", "confirm": True})
+
+        assert (planned["purged"], planned["records"]) == (False, {"execution": 1})
+        assert (erased["kind"], erased["erased"]) == ("execution", 1)
+        assert (tool["kind"], tool["erased"]) == ("tool", 2)
+        assert db.call("tool_executions", {})["executions"] == []
+        with pytest.raises(ToolNotFound):
+            db.call("tool_restore", {"toolId": "weather"})
+        with pytest.raises(ToolNotFound):
+            db.call("tool_purge", {"recordId": "weather"})
+    written = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert b"Xyzzy" not in written
+    assert b"77341" not in written
+    assert b"541387" not in written
 
 
 @proves("tool:status")

@@ -221,6 +221,18 @@ class ExecutionPage(TypedDict):
     next: NotRequired[str]
 
 
+class PurgedToolRecord(TypedDict):
+    """What was erased of a tool or an execution, or would be: records by kind."""
+
+    kind: Literal["tool", "execution"]
+    id: str
+    purged: bool
+    records: dict[str, int]
+    erased: int
+    copies: dict[str, int]
+    note: str
+
+
 class ErasedExecutions(TypedDict):
     """How many executions lost their contents; `more`: there are others that are old enough.
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from stratagem import limits
-from stratagem.engine.events import Event
-from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.errors import ReadOnly, ValidationFailed
+from stratagem.engine.events import Event, Space
+from stratagem.engine.lineage import DEFAULT_BRANCH, View
+from stratagem.errors import ReadOnly, ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
-from stratagem.gateway.calls.answers import ErasedExecutions
+from stratagem.gateway.calls.answers import ErasedExecutions, PurgedToolRecord
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Transaction, WriteRequest
+from stratagem.storage.contract import Erased, Reader, Transaction, WriteRequest
 
 __all__ = ["Retention", "erase_old"]
 
@@ -50,6 +50,62 @@ class Retention:
         """Erase what executions that are old enough were called with, and what they gave."""
         self._recorder.settle()
         return erase_old(self._foundation, self._caller, days=given.days, preview=given.preview)
+
+    def purge(self, given: inputs.ToolPurgeInput) -> PurgedToolRecord:
+        """Erase a tool with every version of it, or what is recorded of one call."""
+        self._recorder.settle()
+        with self._foundation.store.snapshot() as reader:
+            kind, records, sequences = _find_records(reader, given.record_id)
+        counts = {"tool": len(records)} if kind == "tool" else {"execution": len(sequences)}
+        erased = Erased()
+        note = "Nothing was erased: confirm it with confirm=true. It cannot be undone."
+        if given.confirm:
+            erased = self._foundation.purge_records(self._caller, records, sequences)
+            note = "Backups and exports made earlier are out of reach."
+            if kind == "tool":
+                note += " What was called stays recorded: executions_erase, or each by its id."
+        return {
+            "kind": kind,
+            "id": given.record_id,
+            "purged": given.confirm,
+            "records": counts,
+            "erased": erased.events,
+            "copies": dict(erased.copies),
+            "note": note,
+        }
+
+
+def _find_records(
+    reader: Reader, given: str
+) -> tuple[Literal["tool", "execution"], list[tuple[Space, str]], list[int]]:
+    """Return what an id stands for on any branch: records, and events that have no key.
+
+    Raises:
+        ToolNotFound: It is neither a tool nor an execution, of now or of the past.
+    """
+    views = [
+        View(branch, reader.branches.lineage(branch), reader.log.head().at)
+        for branch in (*reader.branches.all(), *reader.branches.transactions())
+    ]
+    if reader.records.subjects(names.TOOLS, [given]):
+        return "tool", [(names.TOOLS, given)], []
+    tools = _with_facet(reader, views, names.facet_id(names.TOOL, given))
+    keys = {str(each.key) for each in reader.log.contents(tools).values()}
+    if keys:
+        return "tool", [(names.TOOLS, key) for key in sorted(keys)], []
+    executions = _with_facet(reader, views, names.facet_execution(given))
+    if executions:
+        kept = reader.records.subjects(names.RESULTS, [given])
+        return "execution", [(names.RESULTS, key) for key in kept], executions
+    raise ToolNotFound(
+        f"There is no tool and no execution {given!r} on any branch.",
+        field="record_id",
+        hint="tools_list shows the tools, tool_executions what was called.",
+    )
+
+
+def _with_facet(reader: Reader, views: list[View], facet: str) -> list[int]:
+    return sorted({each for view in views for each in reader.catalogue.with_facet(view, facet)})
 
 
 def erase_old(

@@ -13,7 +13,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import View
+from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed, VersionConflict
 from stratagem.gateway import names
 from stratagem.gateway.definitions import schemas
@@ -283,6 +283,30 @@ class Registry:
         """Whether a standard tool of this name can be called; until then the name is free."""
         tool = self.standard.tools(reader).get(name)
         return tool is not None and tool.unavailable is None
+
+    def restore(self, transaction: Transaction, view: View, name: str) -> Tool:
+        """Bring back a tool that was removed, as it was.
+
+        Raises:
+            ToolExists: There is a tool of that name.
+            ToolNotFound: None of that name was ever removed here.
+        """
+        there = transaction.records.current(view.lineage, names.TOOLS, name) is not None
+        if there or self._is_standard(transaction, name):
+            raise ToolExists(f"There is a tool named {name!r}.", field="toolId", tool=name)
+        versions = transaction.records.history(
+            view.lineage, names.TOOLS, name, before=OPEN_END, limit=2
+        )
+        written = (each.payload for each in versions if each.kind != names.TOOL_REMOVED)
+        content = next((orjson.loads(each) for each in written if each is not None), None)
+        if content is None:
+            raise ToolNotFound(
+                f"No tool named {name!r} was removed on this branch.",
+                field="toolId",
+                hint="Name it as it was called; tool_register adds a new one.",
+            )
+        draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
+        return Tool(content, transaction.append(view.branch, [draft])[0].sequence)
 
     def _changeable(self, reader: Reader, view: View, name: str) -> Tool:
         tool = self.find(reader, view, name)

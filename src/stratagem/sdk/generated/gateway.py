@@ -26,6 +26,7 @@ from stratagem.gateway.calls.answers import (
     ClearedCache,
     ErasedExecutions,
     ExecutionDetails,
+    PurgedToolRecord,
     ResultCacheFigures,
     ToolBreakers,
     ToolDescription,
@@ -947,6 +948,42 @@ class GatewayOperations(OperationMethods):
         """
         answer: RemovedTool = self._ask(
             "tool_remove", {"tool_id": tool_id, "branch": branch, "request_id": request_id}
+        )
+        return answer
+
+    def restore(
+        self,
+        tool_id: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> ToolRegistration:
+        """Bring back a tool that was removed, as it was.
+
+        Args:
+            tool_id: Name or id of a tool.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: ToolRegistration = self._ask(
+            "tool_restore", {"tool_id": tool_id, "branch": branch, "request_id": request_id}
+        )
+        return answer
+
+    def purge(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> PurgedToolRecord:
+        """Erase a tool with every version of it, or what is recorded of one call, for good: from the log, every branch and every past moment. Without confirm it says what would go.
+
+        Args:
+            record_id: Name or id of a tool, or the id of an execution.
+            confirm: True erases it; else it says what would go.
+        """
+        answer: PurgedToolRecord = self._ask(
+            "tool_purge", {"record_id": record_id, "confirm": confirm}
         )
         return answer
 
@@ -2714,6 +2751,42 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         """
         answer: RemovedTool = await self._ask_async(
             "tool_remove", {"tool_id": tool_id, "branch": branch, "request_id": request_id}
+        )
+        return answer
+
+    async def restore(
+        self,
+        tool_id: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> ToolRegistration:
+        """Bring back a tool that was removed, as it was.
+
+        Args:
+            tool_id: Name or id of a tool.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        answer: ToolRegistration = await self._ask_async(
+            "tool_restore", {"tool_id": tool_id, "branch": branch, "request_id": request_id}
+        )
+        return answer
+
+    async def purge(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> PurgedToolRecord:
+        """Erase a tool with every version of it, or what is recorded of one call, for good: from the log, every branch and every past moment. Without confirm it says what would go.
+
+        Args:
+            record_id: Name or id of a tool, or the id of an execution.
+            confirm: True erases it; else it says what would go.
+        """
+        answer: PurgedToolRecord = await self._ask_async(
+            "tool_purge", {"record_id": record_id, "confirm": confirm}
         )
         return answer
 
