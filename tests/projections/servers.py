@@ -19,7 +19,7 @@ from tests.ports import free_port
 from tests.registries import cache_folder, fetch_once
 
 HERE = Path(__file__).parent / "neo4j"
-PATIENCE_SECONDS = 500.0
+PATIENCE_SECONDS = 60.0
 # Maven waits for minutes, several times over, where its repository does not answer. Only Maven
 # knows where that is, so it is told to give up early: milliseconds, by the names of two transports.
 _IMPATIENT = (

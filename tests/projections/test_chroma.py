@@ -41,8 +41,9 @@ def test_everything_written_arrives_and_is_found(vectors: Fed) -> None:
 
     vectors.deliver("chroma")
 
-    assert waiting == {"pending": 3, "processed": 0, "failed": 0}
-    assert vectors.outbox() == {"pending": 0, "processed": 3, "failed": 0}
+    # Three concepts, and the certainty that was computed for each.
+    assert waiting == {"pending": 6, "processed": 0, "failed": 0}
+    assert vectors.outbox() == {"pending": 0, "processed": 6, "failed": 0}
     assert vectors.verify("chroma").different == 0
     assert vectors.verify("chroma").items == 3
     assert similar(vectors, "something baked with yeast")[0] == "Sourdough"
@@ -229,7 +230,7 @@ def test_a_server_that_is_down_stops_the_search_and_nothing_else(opened: Opener)
     assert similar(db, "yeast", branch="trial")[0] == "Sourdough"
     with pytest.raises(ServiceUnavailable):
         db.deliver("chroma")
-    assert db.outbox() == {"pending": 3, "processed": 0, "failed": 0}
+    assert db.outbox() == {"pending": 8, "processed": 0, "failed": 0}
 
 
 def test_a_database_in_memory_has_its_vectors_there_too() -> None:

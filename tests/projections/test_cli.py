@@ -41,7 +41,7 @@ def told(path: Path, *arguments: str, code: int = 0) -> Any:
 
 
 def test_status_says_how_much_waits(path: Path) -> None:
-    assert "chroma: 3 pending, 0 failed, 0 processed" in run(path, "outbox", "status")
+    assert "chroma: 6 pending, 0 failed, 0 processed" in run(path, "outbox", "status")
 
 
 def test_rebuild_and_verify(path: Path) -> None:
@@ -62,7 +62,7 @@ def test_retry_delivers_what_waits(path: Path) -> None:
 
     assert answer == {"retried": {"chroma": 0}, "left": {"chroma": 0}}
     (state,) = told(path, "outbox", "status")["projections"]
-    assert (state["pending"], state["processed"], state["rows"]) == (0, 3, [])
+    assert (state["pending"], state["processed"], state["rows"]) == (0, 6, [])
 
 
 def test_list_says_which_are_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

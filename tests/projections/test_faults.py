@@ -250,14 +250,14 @@ def test_what_another_process_writes_is_delivered_without_being_looked_for(
         place = {"path": address, "workspace": a_workspace()}
     monkeypatch.setattr(limits, "OUTBOX_POLL_SECONDS", 0.05)
     delivering = opened(**place, **chosen("chroma", chroma.port), deliver=True)
-    delivering.concept("Ohm")
+    delivering.concept("Ohm", certainty_score=50)
     until(lambda: delivering.outbox()["processed"] == 1)
     # From now on it would look for itself after a minute.
     monkeypatch.setattr(limits, "OUTBOX_POLL_SECONDS", 60.0)
-    delivering.concept("Ampere")
+    delivering.concept("Ampere", certainty_score=50)
     until(lambda: delivering.outbox()["processed"] == 2)
 
-    opened(**place).concept("Volt")
+    opened(**place).concept("Volt", certainty_score=50)
 
     until(lambda: delivering.outbox()["processed"] == 3, seconds=10)
 
@@ -271,9 +271,9 @@ def test_a_refused_concept_holds_up_only_what_hangs_on_it_and_is_given_up(
     db.deliver("neo4j")
     bolt.alone("CREATE CONSTRAINT taken FOR (c:Concept) REQUIRE c.topic IS UNIQUE")
     try:
-        one = db.concept("One", topic="Taken")
-        two = db.concept("Two", topic="Taken")
-        three = db.concept("Three")
+        one = db.concept("One", topic="Taken", certainty_score=50)
+        two = db.concept("Two", topic="Taken", certainty_score=50)
+        three = db.concept("Three", certainty_score=50)
         db.relate(one, three)
         db.relate(two, three)
         db.deliver("neo4j")
