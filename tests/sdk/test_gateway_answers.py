@@ -77,6 +77,9 @@ def registry(gateway: Any) -> Answered:
     yield "set_secret", gateway.set_secret("API_KEY", "s3cret")
     yield "remove_secret", gateway.remove_secret("API_KEY")
     yield "remove", gateway.remove("echo")
+    yield "restore", gateway.restore("echo")
+    yield "purge", gateway.purge("echo")
+    yield "purge", gateway.purge("echo", confirm=True)
 
 
 def resources(gateway: Any) -> Answered:

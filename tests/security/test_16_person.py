@@ -30,6 +30,7 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "strata_purge": ({"key": "it's mine"}, "purge -- 'it'\"'\"'s mine'"),
     "purge_record": ({"record_id": "inc_1", "confirm": True}, "debug purge -- inc_1"),
     "purge_knowledge": ({"record_id": "one", "confirm": True}, "purge-knowledge -- one"),
+    "tool_purge": ({"recordId": "one", "confirm": True}, "tools purge -- one"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
     "secret_grant": (
         {"tool": "hook", "name": "API_KEY", "origin": "https://evil.example"},
@@ -122,6 +123,7 @@ def test_content_is_erased_in_known_places_only() -> None:
         "strata_purge",
         "purge_record",
         "purge_knowledge",
+        "tool_purge",
         "executions_erase",
         "secret_set",
         "secret_remove",
