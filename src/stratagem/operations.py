@@ -87,7 +87,7 @@ SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_memory, ("memory", "admin", "memory_plus", "developer")),
     (_debugging, ("debugging", "debugging_admin", "admin")),
     (_knowledge, ("knowledge", "knowledge_plus", "admin")),
-    (_gateway, ("gateway", "registry")),
+    (_gateway, ("gateway", "registry", "admin")),
     (_developer, ("developer",)),
     (_capture, ("review",)),
 )
