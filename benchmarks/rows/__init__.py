@@ -15,6 +15,7 @@ from benchmarks.rows import (
     recalling,
     searching,
     storing,
+    vectors,
 )
 
 __all__ = ["ROWS"]
@@ -30,6 +31,7 @@ ROWS: Final[dict[str, Row]] = {
         branching.MERGE,
         searching.SEARCH,
         searching.LEXICAL,
+        vectors.ROW,
         hooks.HOOKS,
         opening.OPEN,
         opening.MEMORY,

@@ -7,7 +7,8 @@ import tempfile
 from contextlib import nullcontext
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pytest
 from hypothesis import strategies as st
@@ -62,6 +63,45 @@ def exactly(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(exactly, value)) + "]"
     return repr(value)
+
+
+class CallsById:
+    """A transaction of calls that pass its id, written like a block and like the memory in it."""
+
+    def __init__(self, db: Stratagem) -> None:
+        self._db = db
+        self._id = ""
+        self._over = False
+
+    def store(self, key: str, value: Any, *, namespace: str) -> None:
+        given = {"key": key, "value": value, "namespace": namespace, "index": True}
+        self._call("strata_kv_put", **given)
+
+    def forget(self, key: str, *, namespace: str) -> SimpleNamespace:
+        answer = self._call("strata_kv_delete", key=key, namespace=namespace)
+        return SimpleNamespace(deleted=answer["deleted"])
+
+    def recall(self, key: str, *, namespace: str) -> SimpleNamespace | None:
+        answer = self._call("strata_kv_get", key=key, namespace=namespace)
+        return SimpleNamespace(value=answer["value"]) if answer["found"] else None
+
+    def log(self, label: str, data: Any, *, namespace: str) -> None:
+        self._call("strata_event_append", event_type=label, payload=data, namespace=namespace)
+
+    def rollback(self) -> None:
+        self._call("strata_txn_rollback")
+        self._over = True
+
+    def _call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        return self._db.call(name, {**arguments, "transaction": self._id})
+
+    def __enter__(self) -> Self:
+        self._id = self._db.call("strata_txn_begin", {})["transaction"]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        if kind is None and not self._over:
+            self._call("strata_txn_commit")
 
 
 class Histories(RuleBasedStateMachine):
@@ -272,17 +312,23 @@ class Histories(RuleBasedStateMachine):
             self.memory.restore(f"b{self.names}", source=name)
             self.model.fork(f"b{self.names}", line, self.model.sequence, self.clock.now)
 
-    def transaction(self, pick: int, writes: list[tuple[str, Key, Any]], ending: str) -> None:
-        """Write some records together: kept, thrown away, or refused as one changed meanwhile."""
+    def transaction(
+        self, pick: int, writes: list[tuple[str, Key, Any]], ending: str, *, by_id: bool = False
+    ) -> None:
+        """Write some records together: kept, thrown away, or refused as one changed meanwhile.
+
+        `by_id`: by calls that pass the id of a transaction, and not in a block.
+        """
         line, model = self.line(pick), self.model
         own = Stratagem(self.db.runtime, Caller(branch=line.name))
         written: dict[Key, dict[str, Any] | None] = {}
         conflict = pytest.raises(TransactionConflict) if ending == "contest" else nullcontext()
-        with conflict, own.transaction() as block:
+        with conflict, CallsById(own) if by_id else own.transaction() as block:
+            memory: Any = block if isinstance(block, CallsById) else own.memory
             model.commit(1, self.clock.now)
             for write in writes:
-                self.write_within(own.memory, line, write, written)
-            own.memory.log("within", ending, namespace="n1")
+                self.write_within(memory, line, write, written)
+            memory.log("within", ending, namespace="n1")
             model.commit(1, self.clock.now)
             if ending == "contest":
                 self.store(pick, next(iter(written)), "meanwhile", [], 0)
@@ -296,7 +342,7 @@ class Histories(RuleBasedStateMachine):
 
     def write_within(
         self,
-        memory: MemoryMethods,
+        memory: MemoryMethods | CallsById,
         line: Line,
         write: tuple[str, Key, Any],
         written: dict[Key, dict[str, Any] | None],

@@ -92,6 +92,7 @@ STEPS: Final[dict[str, tuple[int, Draw]]] = {
     "transaction": (3, lambda draw: {
         "pick": _pick(draw), "writes": _writes(draw),
         "ending": draw.choice(("commit", "commit", "roll back", "contest")),
+        "by_id": draw.random() < 0.5,
     }),
     "merge": (22, lambda draw: {
         "one": _pick(draw), "other": _pick(draw),
