@@ -73,7 +73,7 @@ def run(options: Options) -> Outcome:
         ),
         Figure(
             "Unrelated prompts that bring anything along, percent",
-            _any([each for each in prompts if each.kind == "request"], floor),
+            _any([each for each in prompts if not each.answers], floor),
             most=_FALSE_MOST,
         ),
     ]

@@ -1,9 +1,13 @@
 """What is known about a prompt: the few memories that answer it well, and nothing else.
 
 Nobody asked for these, so they have to be right: words find candidates, words and meaning judge
-each by itself (`search.relevance`), and what scores below a floor is not shown. The floor is a
-setting; its default lets at most three in a hundred prompts through that nothing in the memory
-is about (`python -m evals injection` measures it).
+each by itself, and what scores below a floor is not shown. A search takes either for an answer
+(`search.relevance`); here both have to agree: the score of a text is the sum of the share of words
+that it covers and of its cosine, as a share of what such a sum is where a text surely answers. At
+one false hit in fifty unrelated prompts that brings 36 in a hundred answers along, where the score
+of a search brings 32 (LoCoMo, BEAM and small stores together). Entries of a few words are judged as
+a search judges them. The floor is a setting; its default lets at most three in a hundred
+unrelated prompts through (`python -m evals injection` measures it).
 
 Only what is trusted is shown: text of tools and the web is found by a search that somebody asks
 for, because an instruction could hide in it. What the session was shown, or said itself, is left
@@ -46,6 +50,8 @@ _ANSWER_CHARS: Final = 400
 # The mean cosine of texts that have nothing in common with a query, and how far they stray.
 _USUAL_COSINE: Final = 0.10
 _USUAL_DEVIATION: Final = 0.068
+# The share of covered words and the cosine of a text that surely answers, together.
+_SURE_SUM: Final = 1.275
 
 
 class RecalledMemory(NamedTuple):
@@ -164,9 +170,8 @@ class _Judge:
         near = cosine(self._vector, found.vector)
         if len(text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content:
             alike = relevance.short_likeness((near - _USUAL_COSINE) / _USUAL_DEVIATION)
-        else:
-            alike = relevance.likeness(near)
-        return relevance.score(covered, alike)
+            return relevance.score(covered, alike)
+        return min((covered + max(near, 0.0)) / _SURE_SUM, 1.0)
 
 
 def _select(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:
