@@ -138,7 +138,9 @@ def miss_text(answer: Answer, *, of_history: bool = False) -> str:
 def show_list(console: Console, answer: Answer) -> None:
     """Show entries, a line each."""
     expiring = any("expires" in entry for entry in answer["results"])
-    rows = table("KEY", "WHEN", "VALUE", "TAGS", *(["EXPIRES"] if expiring else ()))
+    owned = any(entry.get("owner") == "personal" for entry in answer["results"])
+    more = [*(["EXPIRES"] if expiring else ()), *(["MEMORY"] if owned else ())]
+    rows = table("KEY", "WHEN", "VALUE", "TAGS", *more)
     for entry in answer["results"]:
         expires = when(entry["expires"]) if "expires" in entry else ""
         rows.add_row(
@@ -147,6 +149,7 @@ def show_list(console: Console, answer: Answer) -> None:
             brief(entry["value"]),
             printable(", ".join(entry["tags"])),
             *([expires] if expiring else ()),
+            *([entry.get("owner", "")] if owned else ()),
         )
     if answer["results"]:
         show(console, rows)
