@@ -46,6 +46,8 @@ from stratagem.gateway.learning.answers import (
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.registry.answers import (
     ApprovalList,
+    ConnectionDocument,
+    ConnectionList,
     CredentialList,
     DecidedApproval,
     GuardrailDocument,
@@ -57,6 +59,7 @@ from stratagem.gateway.registry.answers import (
     ProviderList,
     ProviderResults,
     ProviderTools,
+    RemovedConnection,
     RemovedGuardrail,
     RemovedSecret,
     RemovedServer,
@@ -1277,6 +1280,43 @@ class GatewayOperations(OperationMethods):
     ) -> ToolSetList:
         """The named sets of tools; to a token that is limited to some, those."""
         answer: ToolSetList = self._ask("toolsets_list", {})
+        return answer
+
+    def set_connection(
+        self,
+        name: str,
+        kind: Literal["search", "database", "webhook", "smtp", "api", "folder"],
+        settings: Mapping[str, Any],
+    ) -> ConnectionDocument:
+        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Secrets in its settings are written ${NAME}.
+
+        Args:
+            name: Its name.
+            kind: What it leads to.
+            settings: Where and how; secrets as ${NAME}.
+        """
+        answer: ConnectionDocument = self._ask(
+            "connection_set", {"name": name, "kind": kind, "settings": settings}
+        )
+        return answer
+
+    def remove_connection(
+        self,
+        name: str,
+    ) -> RemovedConnection:
+        """Remove a named connection; tools that have no other become unavailable.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedConnection = self._ask("connection_remove", {"name": name})
+        return answer
+
+    def connections(
+        self,
+    ) -> ConnectionList:
+        """The named connections of the standard tools; never the values of secrets."""
+        answer: ConnectionList = self._ask("connections_list", {})
         return answer
 
     def approvals(
@@ -3049,6 +3089,43 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     ) -> ToolSetList:
         """The named sets of tools; to a token that is limited to some, those."""
         answer: ToolSetList = await self._ask_async("toolsets_list", {})
+        return answer
+
+    async def set_connection(
+        self,
+        name: str,
+        kind: Literal["search", "database", "webhook", "smtp", "api", "folder"],
+        settings: Mapping[str, Any],
+    ) -> ConnectionDocument:
+        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Secrets in its settings are written ${NAME}.
+
+        Args:
+            name: Its name.
+            kind: What it leads to.
+            settings: Where and how; secrets as ${NAME}.
+        """
+        answer: ConnectionDocument = await self._ask_async(
+            "connection_set", {"name": name, "kind": kind, "settings": settings}
+        )
+        return answer
+
+    async def remove_connection(
+        self,
+        name: str,
+    ) -> RemovedConnection:
+        """Remove a named connection; tools that have no other become unavailable.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedConnection = await self._ask_async("connection_remove", {"name": name})
+        return answer
+
+    async def connections(
+        self,
+    ) -> ConnectionList:
+        """The named connections of the standard tools; never the values of secrets."""
+        answer: ConnectionList = await self._ask_async("connections_list", {})
         return answer
 
     async def approvals(
