@@ -19,12 +19,8 @@ from stratagem.engine.lineage import View
 from stratagem.hooks.context_text import cut, mark, strip_marked
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
-from stratagem.memory.kinds import (
-    PINNED,
-    TRUST,
-    UNTRUSTED,
-    label_facet,
-)
+from stratagem.memory.hits import is_doubtful
+from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.storage.contract import Reader
@@ -90,21 +86,23 @@ def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
     session = None
     for sequence in reversed(newest):
         content = orjson.loads(events[sequence].payload)
-        if "capture" not in content or content.get(TRUST) == UNTRUSTED:
+        if "capture" not in content or is_doubtful(reader, view, events[sequence]):
             continue
         if content.get("session") == files.key:
             continue
         session = session or content.get("session")
         role = content["data"].get("role", "")
-        if content.get("session") == session:
-            last.setdefault(
-                role, " ".join(strip_marked(content["data"].get("content", "")).split())
-            )
+        # What was answered before the last prompt is no answer to it.
+        if content.get("session") == session and "user" not in last:
+            said = _line(strip_marked(content["data"].get("content", "")))
+            last.setdefault(role, said)
     lines = []
     if last.get("user"):
-        lines.append(f"- The last session here was about: {cut(last['user'], _LINE_CHARS)}")
+        unanswered = "" if last.get("assistant") else " (no answer was kept)"
+        said = cut(last["user"], _LINE_CHARS)
+        lines.append(f"- Last prompt of the session before{unanswered}: {said}")
     if last.get("assistant"):
-        lines.append(f"- It ended with: {_end_of(last['assistant'])}")
+        lines.append(f"- That session ended with: {_end_of(last['assistant'])}")
     return lines
 
 
@@ -117,9 +115,13 @@ def _tagged_lines(memory: Memory, tags: Sequence[str], what: str, most: int) -> 
     for tag in tags:
         for entry in memory.list(tags=[tag], order="newest", limit=most).results:
             if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
-                said = cut(" ".join(_text(entry.value).split()), _LINE_CHARS)
+                said = cut(_line(_text(entry.value)), _LINE_CHARS)
                 lines.setdefault(entry.key, f"- {what}: {entry.key}: {said}")
     return list(lines.values())[:most]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _text(value: Any) -> str:
@@ -139,7 +141,7 @@ def _failure_lines(runtime: Runtime, caller: Caller, reader: Reader, view: View)
     known = {each.incident["incident_id"]: each for each in fixes}
     often = sorted((each for each in counts if each in known), key=lambda each: -counts[each])
     return [
-        f"- Failed before: {cut(known[each].incident['title'], 100)}. Fixed by: "
-        f"{cut('; '.join(known[each].solution.steps), _LINE_CHARS - 60)}"
+        f"- Failed before: {cut(_line(known[each].incident['title']), 100)}. Fixed by: "
+        f"{cut(_line('; '.join(known[each].solution.steps)), _LINE_CHARS - 60)}"
         for each in often[:_FAILING_MAX]
     ]

@@ -18,7 +18,14 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
-from stratagem.memory.kinds import ENTRY, HIDING_DECISIONS, REVIEWS, TRUST, logged_events
+from stratagem.memory.kinds import (
+    ENTRY,
+    HIDING_DECISIONS,
+    REVIEWS,
+    TRUST,
+    UNTRUSTED,
+    logged_events,
+)
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
 from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
 from stratagem.search import analysis, ranking, relevance
@@ -27,7 +34,15 @@ from stratagem.search.record_finders import FoundByName
 from stratagem.search.snippets import Excerpt, excerpt, snippet
 from stratagem.storage.contract import EventContent, Reader
 
-__all__ = ["HitReader", "Page", "hit_by_name", "merge_pages", "read_instruction"]
+__all__ = [
+    "HitReader",
+    "Page",
+    "hit_by_name",
+    "is_doubtful",
+    "is_thrown_away",
+    "merge_pages",
+    "read_instruction",
+]
 
 _SCORE_DIGITS: Final = 4
 # Hits are read in groups: most of the first ones are good enough.
@@ -113,14 +128,7 @@ class HitReader:
                     yield each, judged
 
     def _is_hidden(self, found: _Found) -> bool:
-        """Whether something captured was thrown away in review."""
-        if "capture" not in found.content:
-            return False
-        capture = found.content["capture"]
-        decided = self._reader.records.current(self._view.lineage, REVIEWS, capture)
-        if decided is None or decided.payload is None:
-            return False
-        return orjson.loads(decided.payload).get("decision") in HIDING_DECISIONS
+        return is_thrown_away(self._reader, self._view, found.content)
 
     def _open(self, ranked: Ranked, event: EventContent) -> _Found:
         content = orjson.loads(event.payload)
@@ -277,6 +285,22 @@ def merge_pages(own: Page, others: Sequence[Hit], skip: int, k: int) -> Page:
     """Return a page of memory's hits and those of other systems, which answers best first."""
     every = sorted([*own.hits, *others], key=lambda hit: -hit.score)
     return Page(every[skip : skip + k], own.more or len(every) > skip + k)
+
+
+def is_thrown_away(reader: Reader, view: View, content: Mapping[str, Any]) -> bool:
+    """Whether something captured was thrown away, or corrected, in review."""
+    if "capture" not in content:
+        return False
+    decided = reader.records.current(view.lineage, REVIEWS, content["capture"])
+    if decided is None or decided.payload is None:
+        return False
+    return orjson.loads(decided.payload).get("decision") in HIDING_DECISIONS
+
+
+def is_doubtful(reader: Reader, view: View, event: EventContent) -> bool:
+    """Whether an entry or a logged event is untrusted, or was thrown away in review."""
+    content = orjson.loads(event.payload)
+    return content.get(TRUST) == UNTRUSTED or is_thrown_away(reader, view, content)
 
 
 def read_instruction(event: EventContent) -> Instruction:

@@ -631,12 +631,14 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     def _instructions(self, reader: Reader, view: View) -> list[Instruction]:
         newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
         events = reader.log.contents(newest)
-        own = [
+        own = (
             events[sequence]
             for sequence in reversed(newest)
             if events[sequence].space.namespace == self._caller.namespace
-        ]
-        return [hits.read_instruction(event) for event in own[: limits.INSTRUCTIONS_MAX]]
+        )
+        # Whoever wrote an untrusted text gives no instructions here.
+        meant = (event for event in own if not hits.is_doubtful(reader, view, event))
+        return [hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX)]
 
     def purge(
         self,
