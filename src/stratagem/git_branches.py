@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from stratagem import limits
 from stratagem.projects import find_git_folder
 
 __all__ = ["DEFAULT", "current_git_branch", "git_tip", "main_git_branch", "memory_branch_of"]
@@ -17,13 +18,22 @@ DEFAULT: Final = "default"
 _MAIN_BRANCHES: Final = ("main", "master", "trunk", "develop", "default")
 _HEAD: Final = "ref: refs/heads/"
 _BYTES_MAX: Final = 1_000
+_CUT_CHARS: Final = 100
 _PACKED_BYTES_MAX: Final = 10_000_000
 
 
 def memory_branch_of(folder: str) -> str:
     """Return the memory branch for what is checked out in a folder."""
     name = current_git_branch(folder)
-    return DEFAULT if name is None or name in _MAIN_BRANCHES else name
+    if name is None or name in _MAIN_BRANCHES:
+        return DEFAULT
+    if len(name) <= limits.BRANCH_NAME_CHARS_MAX:
+        return name
+    # git takes longer names than a memory does. Imported here because most have none.
+    import hashlib
+
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{name[:_CUT_CHARS]}-{digest}"
 
 
 def current_git_branch(folder: str) -> str | None:

@@ -82,7 +82,7 @@ def test_what_git_has_merged_is_merged_at_the_next_start(
 
     assert apart == []
     assert "feature/login" not in before
-    assert "git has merged feature/login; so was its memory: 1 entries" in after
+    assert "git has merged feature/login; so was its memory: 1 entry, " in after
     assert messages(repository, "default") == ["The login form needs a captcha"]
 
 

@@ -20,7 +20,7 @@ from stratagem.bootstrap import Runtime
 from stratagem.capture.orphans import keep_orphan
 from stratagem.capture.spool_files import hooks_folder
 from stratagem.errors import MergeConflict, StratagemError
-from stratagem.git_branches import DEFAULT, git_tip, main_git_branch
+from stratagem.git_branches import DEFAULT, current_git_branch, git_tip, main_git_branch
 from stratagem.hooks.settings import HookSettings
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
@@ -54,14 +54,15 @@ def follow_git(
 
 
 def _note(seen: Seen, settings: HookSettings, branch: str, until: float) -> None:
-    tip = git_tip(settings.folder, branch)
+    name = current_git_branch(settings.folder) or branch
+    tip = git_tip(settings.folder, name)
     if tip is None:
         return
     known = seen.get(branch)
     if known is None or "merged" in known:
         main = main_git_branch(settings.folder)
         apart = main is not None and _is_ancestor(settings.folder, tip, main, until) is False
-        known = seen[branch] = {"base": tip, "apart": apart}
+        known = seen[branch] = {"git": name, "base": tip, "apart": apart}
     known["tip"] = tip
 
 
@@ -72,8 +73,9 @@ def _merge_all(runtime: Runtime, settings: HookSettings, seen: Seen, until: floa
         live = runtime.foundation.store.reader().branches.by_name(branch)
         if live is None or known.get("merged") == known["tip"] or known.get("asked"):
             continue
-        gone = git_tip(settings.folder, branch) is None
-        tip = known["tip"] = git_tip(settings.folder, branch) or known["tip"]
+        now_at = git_tip(settings.folder, known.get("git", branch))
+        gone = now_at is None
+        tip = known["tip"] = now_at or known["tip"]
         has_work = known["apart"] or tip != known["base"]
         merged = has_work and _is_ancestor(settings.folder, tip, "HEAD", until)
         if merged:
@@ -105,9 +107,13 @@ def _merge(memory: Memory, branch: str, known: dict[str, Any], *, gone: bool) ->
         with suppress(StratagemError):
             memory.delete(branch)
     yield (
-        f"- git has merged {branch}; so was its memory: {done.merged} entries, "
-        f"{done.events} events."
+        f"- git has merged {branch}; so was its memory: {_count(done.merged, 'entry', 'entries')}, "
+        f"{_count(done.events, 'event', 'events')}."
     )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _is_ancestor(folder: str, commit: str, of: str, until: float) -> bool | None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from stratagem.capture.spool_files import Spool, hooks_folder
 
-__all__ = ["SessionFiles", "log_path", "now", "random_id", "read_lines"]
+__all__ = ["SessionFiles", "file_name", "log_path", "now", "random_id", "read_lines"]
 
 _LOG_BYTES_MAX: Final = 1_000_000
 _STATE_BYTES_MAX: Final = 1_000_000
@@ -45,7 +45,7 @@ class SessionFiles:
     """The files of one session of an agent."""
 
     def __init__(self, database: str, client: str, session: str) -> None:
-        self.key: Final = f"{client}-{_file_name(session)}"
+        self.key: Final = f"{client}-{file_name(session)}"
         self._folder = hooks_folder(database)
         self._log = log_path(database)
         self._spool = Spool(database)
@@ -112,12 +112,12 @@ def _append(path: str, line: Mapping[str, Any]) -> None:
         os.close(file)
 
 
-def _file_name(session: str) -> str:
-    """Return a session's id as a name for files; one that does not fit is cut and told apart."""
-    plain = "".join(each if each.isalnum() or each in "-_" else "-" for each in session)
-    if plain == session and len(session) <= _NAME_CHARS_MAX and plain.isascii():
+def file_name(name: str) -> str:
+    """Return a session's id, or a branch, as a name for files, told apart where it does not fit."""
+    plain = "".join(each if each.isalnum() or each in "-_" else "-" for each in name)
+    if plain == name and len(name) <= _NAME_CHARS_MAX and plain.isascii():
         return plain
     import hashlib
 
-    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{plain[:40].encode('ascii', 'ignore').decode()}-{digest}"
