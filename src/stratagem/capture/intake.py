@@ -17,7 +17,7 @@ from stratagem.capture.spool_files import Spool
 from stratagem.debugging.automation import lookup_draft
 from stratagem.debugging.service import Debugging
 from stratagem.engine.events import Draft
-from stratagem.errors import BranchExists, StratagemError
+from stratagem.errors import BranchExists, InvalidInput, StratagemError, ValidationFailed
 from stratagem.memory.kinds import EVENT_LOGGED, TRUST, UNTRUSTED, logged_events
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
@@ -33,6 +33,8 @@ ACTOR: Final = "hook"
 CAPTURED_TAG: Final = "captured"
 # Whoever wrote such a text may have written an instruction into it.
 _UNTRUSTED_SOURCES: Final = frozenset({"tool", "web"})
+# What is wrong with an item itself, and not with the place that it is written to.
+_UNWRITABLE: Final = (ValidationFailed, InvalidInput, TypeError, ValueError, LookupError)
 
 
 def take_spooled(foundation: Foundation, database: str) -> int:
@@ -46,10 +48,32 @@ def take_spooled(foundation: Foundation, database: str) -> int:
     taken = 0
     with spool.batches() as batches:
         for name, items in batches:
-            _write_batch(foundation, name, items)
+            taken += _write_what_can_be(foundation, spool, name, items)
             spool.remove(name)
-            taken += len(items)
     return taken
+
+
+def _write_what_can_be(
+    foundation: Foundation, spool: Spool, name: str, items: Sequence[Mapping[str, Any]]
+) -> int:
+    """Write a batch; where something in it can never be written, all the rest, and set that aside.
+
+    Otherwise one text that no database takes would keep everything behind it waiting for ever.
+    """
+    try:
+        _write_batch(foundation, name, items)
+    except _UNWRITABLE as error:
+        if len(items) > 1:
+            # Each under a name of its own: what was written before a crash is recognised.
+            return sum(
+                _write_what_can_be(foundation, spool, f"{name}-{place}", [item])
+                for place, item in enumerate(items)
+            )
+        logger.warning("Something that a hook left can never be written: %r", error)
+        for item in items:
+            spool.set_aside(name, item)
+        return 0
+    return len(items)
 
 
 def _write_batch(foundation: Foundation, name: str, items: Sequence[Mapping[str, Any]]) -> None:

@@ -21,6 +21,7 @@ __all__ = ["Spool", "hooks_folder"]
 
 # What waits is bounded: where nothing can be written for weeks, the newest is kept.
 _WAITING_MAX: Final = 5_000
+_REJECTED_MAX: Final = 100
 # One transaction takes so many.
 _BATCH_MAX: Final = 500
 _BATCH: Final = "batch-"
@@ -62,10 +63,15 @@ class Spool:
         """Remove a batch that was written."""
         os.unlink(os.path.join(self._folder, f"{batch}.json"))
 
+    def set_aside(self, name: str, item: Mapping[str, Any]) -> None:
+        """Keep something that can never be written, where nobody tries again."""
+        self._write(f"{name}.rejected", [dict(item)])
+
     def trim(self) -> None:
         """Remove the oldest of what could not be written for so long that it piles up."""
         names = [name for name in self._names() if not name.startswith(_BATCH)]
-        for name in names[:-_WAITING_MAX]:
+        rejected = [name for name in self._names(".rejected") if not name.startswith(".")]
+        for name in names[:-_WAITING_MAX] + rejected[:-_REJECTED_MAX]:
             os.unlink(os.path.join(self._folder, name))
 
     def _batches(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -95,14 +101,14 @@ class Spool:
         items = self._read(batch)
         for item in items:
             try:
-                os.unlink(os.path.join(self._folder, f"{item['id']}.json"))
+                os.unlink(os.path.join(self._folder, f"{item.get('id')}.json"))
             except OSError:
                 continue
         return items
 
-    def _names(self) -> list[str]:
+    def _names(self, suffix: str = ".json") -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))
+            return sorted(name for name in os.listdir(self._folder) if name.endswith(suffix))
         except OSError:
             return []
 
