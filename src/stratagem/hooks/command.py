@@ -34,14 +34,15 @@ from stratagem.hooks.settings import HookSettings, read_settings
 __all__ = ["is_hook_call", "run_hook"]
 
 # In seconds, where no setting says otherwise. Most take a tenth; on a machine that is overloaded a
-# prompt waits no longer than this. Clients give all hooks of a session's end 1.5 s.
+# prompt waits no longer than this. Clients wait 10 s for a start and 5 s for most others
+# (`hook_lists`), and then say that the hook failed; all hooks of a session's end have 1.5 s.
 _TIME_LIMITS: Final = {
     START: 8.0,
     PROMPT: 2.5,
     TOOL: 2.5,
-    STOP: 8.0,
-    COMPACT: 8.0,
-    COMPACTED: 8.0,
+    STOP: 4.5,
+    COMPACT: 4.5,
+    COMPACTED: 4.5,
     END: 1.3,
 }
 _INPUT_SECONDS: Final = 5.0

@@ -55,7 +55,7 @@ HOOK_SETTINGS: Final = (
     ),
     HookSetting(
         "hook_time_limit",
-        "by event: 1.3, 2.5 or 8",
+        "by event: 1.3 to 8",
         "after how many seconds a hook gives up",
         "SECONDS",
     ),

@@ -13,7 +13,7 @@ from stratagem.debugging.kinds import SOLUTIONS
 from stratagem.debugging.records import IncidentRecords
 from stratagem.git_branches import DEFAULT
 from stratagem.hooks.brief import write_brief
-from stratagem.hooks.clients import COMPACTED, START, HookEvent
+from stratagem.hooks.clients import COMPACTED, START, HookEvent, takes_context
 from stratagem.hooks.context_text import tokens_in
 from stratagem.hooks.credit import spool_recoveries
 from stratagem.hooks.fix_cards import open_runtime, update_cards
@@ -44,7 +44,8 @@ def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -
         if settings.is_on("failure"):
             update_cards(runtime, settings, branch)
         news = _follow_git(runtime, settings, branch, merges=event.kind == START)
-        if event.kind not in {START, COMPACTED} or not settings.is_on("start"):
+        wanted = event.kind in {START, COMPACTED} and takes_context(event)
+        if not (wanted and settings.is_on("start")):
             return ""
         text = write_brief(runtime, settings, files, branch, news)
         if text:
