@@ -94,6 +94,8 @@ _REPLY_FIELDS: Final = ("last_assistant_message", "prompt_response", "text", "me
 # In the order in which the parts of a result are read.
 _TEXT_FIELDS: Final = ("error", "stderr", "stdout", "llmContent", "output", "content", "text")
 _CODE_FIELDS: Final = ("exit_code", "exitCode", "exit", "code")
+# What tells the result of a shell from JSON that a command printed.
+_SHELL_RESULT_FIELDS: Final = ("exit_code", "exitCode", "metadata")
 # How the results of shells say it in words: Claude Code, Codex (two forms), Gemini CLI, VS Code.
 _EXIT_CODE: Final = re.compile(
     r"(?:^|\n)(?:Exit code:? |Exit Code: |Process exited with code |"
@@ -102,6 +104,8 @@ _EXIT_CODE: Final = re.compile(
 _WEB_TOOLS: Final = re.compile(r"(?i)web|fetch|browse|http|url")
 # A result is read as far as a log line of it is kept, and its end, where errors stand.
 _SCANNED_CHARS: Final = 20_000
+# How the escape of a surrogate begins in JSON.
+_SURROGATE: Final = "\\ud"
 
 
 class HookEvent(NamedTuple):
@@ -143,10 +147,7 @@ class HookEvent(NamedTuple):
 
 def parse_event(client: str, text: str, name: str = "") -> HookEvent | None:
     """Read an event; None for one that is nothing to us, or no JSON object."""
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return None
+    given = _loads_plain(text)
     if not isinstance(given, dict):
         return None
     own = name or _text_field(given, ("hook_event_name", "hookEventName", "event", "type"))
@@ -222,7 +223,7 @@ def _tool_details(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         arguments = {"command": given.get("command", "")}
     elif arguments is None and "file_path" in given:
         arguments = {"file_path": given["file_path"], "edits": given.get("edits")}
-    answer = _field(given, _OUTPUT_FIELDS)
+    answer = _result_of(_field(given, _OUTPUT_FIELDS))
     error = _text_field(given, _ERROR_FIELDS) or _error_of(answer)
     output = error or _text_of(answer)
     return {
@@ -232,6 +233,15 @@ def _tool_details(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         "failed": name in _FAILURES or bool(error) or _exit_code(answer, output) != 0,
         "interrupted": given.get("is_interrupt") is True,
     }
+
+
+def _result_of(answer: Any) -> Any:
+    """Return a tool's result; Cursor and Codex pass that of a shell as JSON in a string."""
+    if not (isinstance(answer, str) and answer.startswith("{")):
+        return answer
+    read = _loads(answer)
+    told = isinstance(read, Mapping) and any(name in read for name in _SHELL_RESULT_FIELDS)
+    return read if told else answer
 
 
 def _error_of(answer: Any) -> str:
@@ -283,6 +293,22 @@ def _text_field(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
     return next(
         (given[name] for name in names if given.get(name) and isinstance(given[name], str)), ""
     )
+
+
+def _loads_plain(text: str) -> Any:
+    """Return what a JSON text says, or None; halves of a surrogate pair are replaced.
+
+    Clients that cut a text by UTF-16 units leave such a half where they cut an emoji in two, and no
+    database takes it.
+    """
+    try:
+        given = json.loads(text)
+        if _SURROGATE in text.lower():
+            plain = json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
+            given = json.loads(plain)
+    except ValueError:
+        return None
+    return given
 
 
 def _loads(text: str) -> Any:

@@ -6,6 +6,7 @@ quotes it or in a summary, was ours before and is never captured again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,12 +14,14 @@ __all__ = ["cut", "mark", "pack_lines", "strip_marked", "tokens_in"]
 
 _BEGIN: Final = "<stratagem-memory>"
 _END: Final = "</stratagem-memory>"
+# The bracket of whatever a reader may take for one of them.
+_TAG: Final = re.compile(r"(?i)<(?=\s*+/?\s*+stratagem-memory)")
 _CHARS_PER_TOKEN: Final = 4
 
 
 def mark(text: str) -> str:
-    """Return a text as it is injected."""
-    return f"{_BEGIN}\n{text}\n{_END}"
+    """Return a text as it is injected. It cannot end the mark by itself, whatever it says."""
+    return f"{_BEGIN}\n{_TAG.sub('[', text)}\n{_END}"
 
 
 def strip_marked(text: str) -> str:

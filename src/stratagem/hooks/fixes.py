@@ -22,8 +22,8 @@ from stratagem.debugging.signatures import agreement, fingerprint_and_headlines
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
 from stratagem.hooks.git_branch import memory_branch
-from stratagem.hooks.records import mask_text
-from stratagem.hooks.session_files import SessionFiles, now, random_id
+from stratagem.hooks.records import mask_ends
+from stratagem.hooks.session_files import SessionFiles, file_name, now, random_id
 from stratagem.hooks.settings import HookSettings
 from stratagem.hooks.tools import command_key, note_failure
 from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
@@ -35,6 +35,7 @@ EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
 # Where the words of a failure are looked for, from its end.
 _ERROR_CHARS_MAX: Final = 20_000
+_QUERY_CHARS: Final = 2_000
 
 
 class FixCard(NamedTuple):
@@ -57,8 +58,7 @@ class FixCard(NamedTuple):
 
 def cards_path(database: str, branch: str) -> str:
     """Return the file of the cards of a branch."""
-    name = "".join(each if each.isalnum() else "-" for each in branch)[:80]
-    return os.path.join(hooks_folder(database), f"fixes-{name}.tsv")
+    return os.path.join(hooks_folder(database), f"fixes-{file_name(branch)}.tsv")
 
 
 def write_cards(path: str, newest: int, bucket: str, cards: Sequence[FixCard]) -> None:
@@ -136,9 +136,9 @@ def _show(
     card: FixCard, bucket: str, event: HookEvent, settings: HookSettings, files: SessionFiles
 ) -> str:
     lookup_id = random_id("look")
-    steps = " ".join(f"{place}. {step}" for place, step in enumerate(card.steps, 1))
+    steps = " ".join(f"{place}. {_line(step)}" for place, step in enumerate(card.steps, 1))
     ids = f"lookup_id {lookup_id}, solution_id {card.solution_id}"
-    head = f"{_HEAD}\n{card.title}\n{card.why}\n({ids})"
+    head = f"{_HEAD}\n{_line(card.title)}\n{card.why}\n({ids})"
     text, count = pack_lines(head, [steps], tokens_max=settings.failure_tokens)
     if not count:
         return ""
@@ -150,13 +150,17 @@ def _show(
             "lookup_id": lookup_id,
             "solution_id": card.solution_id,
             "incident_id": card.incident_id,
-            "query": mask_text(event.output[-2_000:], settings),
+            "query": mask_ends(strip_marked(event.output), _QUERY_CHARS, settings),
             "fingerprint": card.fingerprint,
             "env_bucket": bucket,
             "promised": card.reliability,
             "branch": memory_branch(settings),
         }
     )
-    why = f"{command_key(event) or event.tool} failed; {card.incident_id}: {card.why}"
+    why = f"{command_key(event, settings) or event.tool} failed; {card.incident_id}: {card.why}"
     files.log_injection({"event": "failure", "why": [why], "tokens": tokens_in(text), "text": text})
     return text
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

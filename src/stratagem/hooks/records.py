@@ -1,4 +1,8 @@
-"""What is kept of a session: masked, bounded, and with its source, before it touches a disk."""
+"""What is kept of a session: masked, bounded, and with its source, before it touches a disk.
+
+Of a long text both ends are kept, where an error stands, and no more of it than that is masked: a
+command may print megabytes, and a hook has no time for them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,16 @@ from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 from stratagem.redaction import mask
 
-__all__ = ["keep_ends", "mask_text", "spool_message", "spool_prompt", "spool_tool", "spool_turn"]
+__all__ = ["mask_ends", "mask_text", "spool_message", "spool_prompt", "spool_tool", "spool_turn"]
 
 # A message is what is worth finding again; of a tool's result both ends tell what it was.
 _MESSAGE_CHARS_MAX: Final = 16_000
 _OUTPUT_CHARS_MAX: Final = 4_000
 _ARGUMENT_CHARS_MAX: Final = 2_000
+# So much more of each end is masked than is kept: a secret that is cut in two is not recognised.
+_MARGIN_CHARS: Final = 20_000
+# The server under whichever name a client gives its tools.
+_OWN_TOOLS: Final = ("stratagem", "strata_")
 
 
 def spool_prompt(prompt: str, settings: HookSettings, files: SessionFiles) -> None:
@@ -40,35 +48,44 @@ def spool_message(
     """Keep a message of the user or of the assistant, without what was injected into it."""
     said = strip_marked(text)
     if said:
-        data = {"role": role, "content": keep_ends(mask_text(said, settings), _MESSAGE_CHARS_MAX)}
+        data = {"role": role, "content": mask_ends(said, _MESSAGE_CHARS_MAX, settings)}
         _spool(event, data, role, settings, files)
 
 
 def spool_tool(event: HookEvent, settings: HookSettings, files: SessionFiles) -> None:
-    """Keep what a tool was asked and what it answered."""
+    """Keep what a tool was asked and what it answered; what the memory itself said is no news."""
+    if any(name in event.tool.lower() for name in _OWN_TOOLS):
+        return
     output = strip_marked(event.output)
     data = {
         "tool": event.tool,
         "input": _arguments(event, settings),
-        "output": keep_ends(mask_text(output, settings), _OUTPUT_CHARS_MAX),
+        "output": mask_ends(output, _OUTPUT_CHARS_MAX, settings),
         "ok": not event.failed,
     }
     _spool("tool", data, "web" if event.of_web else "tool", settings, files)
 
 
-def keep_ends(text: str, chars_max: int) -> str:
-    """Return a text, or its beginning and its end, where an error stands."""
-    if len(text) <= chars_max:
-        return text
+def mask_ends(text: str, chars_max: int, settings: HookSettings) -> str:
+    """Return a text without secrets: all of it, or its beginning and its end."""
     half = chars_max // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+    seen = half + _MARGIN_CHARS
+    if len(text) <= 2 * seen:
+        begin = end = mask_text(text, settings)
+        if len(begin) <= chars_max:
+            return begin
+        left_out = len(begin) - 2 * half
+    else:
+        begin, end = mask_text(text[:seen], settings), mask_text(text[-seen:], settings)
+        left_out = len(text) - 2 * half
+    return f"{begin[:half]}\n… {left_out} characters left out …\n{end[-half:]}"
 
 
 def _arguments(event: HookEvent, settings: HookSettings) -> str:
     given = event.command
     if not given:
         given = event.arguments if isinstance(event.arguments, str) else _dump(event.arguments)
-    return keep_ends(mask_text(given, settings), _ARGUMENT_CHARS_MAX)
+    return mask_ends(given, _ARGUMENT_CHARS_MAX, settings)
 
 
 def _dump(arguments: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import strip_marked
-from stratagem.hooks.records import keep_ends, mask_text, spool_tool
+from stratagem.hooks.records import mask_ends, mask_text, spool_tool
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 
@@ -21,6 +21,8 @@ __all__ = ["command_key", "handle_tool"]
 
 _ACTION_CHARS: Final = 400
 _ERROR_CHARS: Final = 4_000
+# A command that is longer is known by its beginning.
+_COMMAND_CHARS: Final = 4_000
 # Tools that change files, by what clients call them, and commands that only look.
 _EDITS: Final = re.compile(
     r"(?i)edit|write|replace|patch|create|notebook|insert|delete|move|rename"
@@ -35,6 +37,8 @@ _LOOKS: Final = frozenset(
 _GIT_LOOKS: Final = frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"})
 # What stands around a command without making it another one.
 _SETUP: Final = re.compile(r"(?:cd|export|source|set)\s[^&;|]*+(?:&&|;)\s*|[A-Z_]+=[^\s&;|]*+\s+")
+# `python -m pytest` and `uv run pytest` run what `pytest` runs.
+_RUNNER: Final = re.compile(r"^(?:uv run\s+|poetry run\s+)?(?:python3?\s+-m\s+)?")
 _PIPED: Final = re.compile(
     r"\s*(?:2?>{1,2}\s?&?\S+|\|\s*(?:tail|head|grep|tee|cat|less)\b[^|&;]*+)"
 )
@@ -63,9 +67,9 @@ def handle_tool(
 
 def note_failure(event: HookEvent, settings: HookSettings, files: SessionFiles, **fix: Any) -> None:
     """Remember that a command failed, and the fix that was shown for it if one was."""
-    key = command_key(event)
+    key = command_key(event, settings)
     if key:
-        error = keep_ends(mask_text(strip_marked(event.output), settings), _ERROR_CHARS)
+        error = mask_ends(strip_marked(event.output), _ERROR_CHARS, settings)
         files.note("failed", command=key, error=error, **fix)
 
 
@@ -75,21 +79,23 @@ def _note_use(event: HookEvent, settings: HookSettings, files: SessionFiles) -> 
         return
     action = _action(event)
     if action:
-        action = mask_text(action, settings)[:_ACTION_CHARS]
-    key = command_key(event)
+        action = mask_ends(action, 2 * _ACTION_CHARS, settings)[:_ACTION_CHARS]
+    key = command_key(event, settings)
     if key or action:
         files.note("done", command=key, action=action)
 
 
-def command_key(event: HookEvent) -> str:
-    """Return what a command is known by when it is run again: without options and pipes.
+def command_key(event: HookEvent, settings: HookSettings) -> str:
+    """Return what a command is known by when it is run again: without options, pipes and secrets.
 
     Empty for tools that run no command.
     """
-    command = event.command.strip()
+    command = event.command.strip()[:_COMMAND_CHARS]
     if not command:
         return ""
-    command = _PIPED.sub("", _SETUP.sub("", command))
+    # First of all: without its option a secret would not be recognised.
+    command = mask_text(command, settings)
+    command = _RUNNER.sub("", _PIPED.sub("", _SETUP.sub("", command)))
     words = [word for word in command.split() if not word.startswith("-")]
     return " ".join(words)[:_ACTION_CHARS]
 
@@ -102,7 +108,7 @@ def _action(event: HookEvent) -> str:
     if not _EDITS.search(event.tool) or not isinstance(event.arguments, Mapping):
         return ""
     given = event.arguments
-    path = given.get("file_path") or given.get("filePath") or given.get("path") or ""
+    path = str(given.get("file_path") or given.get("filePath") or given.get("path") or "")
     name = os.path.relpath(path, event.folder) if event.folder and os.path.isabs(path) else path
     old = given.get("old_string") or given.get("oldString") or ""
     new = given.get("new_string") or given.get("newString") or given.get("content") or ""

@@ -12,9 +12,13 @@ import platformdirs
 import pytest
 
 import stratagem
+from stratagem import limits
+from stratagem.git_branches import memory_branch_of
 from stratagem.hooks.clients import CLIENTS, HookEvent, format_answer, parse_event
 from stratagem.hooks.context_text import mark, pack_lines, strip_marked, tokens_in
 from stratagem.hooks.credit import find_recoveries
+from stratagem.hooks.fixes import cards_path
+from stratagem.hooks.settings import read_settings
 from stratagem.hooks.tools import command_key
 from stratagem.projects import find_project, user_config_folder, user_folder
 from stratagem.search.embedding import StaticEmbedder
@@ -137,8 +141,11 @@ def test_lines_are_packed_within_their_tokens() -> None:
 @pytest.mark.parametrize(
     ("command", "key"),
     [
-        ("python -m pytest -q tests", "python pytest tests"),
-        ("cd /srv && python -m pytest tests -x 2>&1 | tail -20", "python pytest tests"),
+        ("python -m pytest -q tests", "pytest tests"),
+        ("cd /srv && python -m pytest tests -x 2>&1 | tail -20", "pytest tests"),
+        ("uv run pytest tests", "pytest tests"),
+        ("mysql --password=hunter22 -h db", "mysql db"),
+        ("curl https://ann:hunter22@example.com", "curl https://[secret]@example.com"),
         ("CI=1 npm test", "npm test"),
         ("make test > out.txt", "make test"),
     ],
@@ -148,7 +155,7 @@ def test_a_command_is_known_again(command: str, key: str) -> None:
         "claude-code", "PostToolUse", "tool", "s", "/", arguments={"command": command}
     )
 
-    assert command_key(event) == key
+    assert command_key(event, read_settings("/")) == key
 
 
 def _line(what: str, at: float, **details: str) -> dict[str, object]:
@@ -183,3 +190,21 @@ def test_an_event_can_be_named_by_an_argument() -> None:
 
     assert event is not None
     assert (event.name, event.kind, event.prompt) == ("UserPromptSubmit", "prompt", "hello")
+
+
+def test_a_git_branch_with_a_long_name_has_a_memory_branch_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    names = []
+    for name in ("feature/" + "a" * 150, "feature/" + "a" * 151, "feature/short"):
+        (tmp_path / ".git" / "HEAD").write_text(f"ref: refs/heads/{name}\n")
+        names.append(memory_branch_of(str(tmp_path)))
+
+    assert len(set(names)) == 3
+    assert max(map(len, names)) <= limits.BRANCH_NAME_CHARS_MAX
+    assert names[2] == "feature/short"
+
+
+def test_cards_of_branches_with_like_names_are_kept_apart() -> None:
+    names = ("feature/a", "feature-a", "feature.a", "f" * 200, "f" * 201)
+
+    assert len({cards_path("m.db", name) for name in names}) == len(names)
