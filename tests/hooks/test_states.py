@@ -300,3 +300,30 @@ def test_what_was_thrown_away_is_in_no_brief(tmp_path: Path) -> None:
     assert "tabs" not in after
     assert "Nothing is next" not in after
     assert "Mara Lindqvist" in after
+
+
+def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) -> None:
+    database = make_project(tmp_path / "project")
+    own = tmp_path / "data" / "stratagem"
+    own.mkdir(parents=True)
+    with stratagem.open(own / "stratagem.db") as db:
+        db.memory.store("editor", "I prefer vim", tags=["pinned"])
+        db.memory.store("office", "The printer is on the third floor")
+    with stratagem.open(database) as db:
+        db.memory.store("decision/db", "PostgreSQL it is", tags=["decision"])
+        for number in range(10):
+            db.memory.store(f"task/{number}", "Was done", tags=["task", "done"])
+    client = Client("claude-code", tmp_path / "project")
+    text = json.dumps(
+        {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(client.folder)}
+    )
+
+    brief = client.send_text(text, {"XDG_DATA_HOME": str(tmp_path / "data")}).context
+
+    assert "- Pinned: billing/owner: Mara Lindqvist owns the billing service\n" in brief
+    assert "- Pinned, of the user's own memory: editor: I prefer vim\n" in brief
+    assert "- Open task: task/auth: Move sign-in to OAuth by June\n" in brief
+    assert "- Decided: decision/db: PostgreSQL it is\n" in brief
+    assert brief.count("vim") == 1
+    assert "printer" not in brief
+    assert "Was done" not in brief

@@ -7,7 +7,8 @@ or the web is in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -16,7 +17,9 @@ from stratagem.bootstrap import Runtime
 from stratagem.debugging.automation import list_best_fixes
 from stratagem.debugging.kinds import OUTCOME, facet_listed
 from stratagem.engine.lineage import View
+from stratagem.errors import StratagemError
 from stratagem.hooks.context_text import cut, mark, strip_marked
+from stratagem.hooks.fix_cards import open_runtime
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 from stratagem.memory.hits import is_doubtful
@@ -33,8 +36,17 @@ _PINNED_MAX: Final = 8
 _OPEN_MAX: Final = 5
 _FAILING_MAX: Final = 3
 _INSTRUCTIONS_MAX: Final = 4
-# Tags of what is still to be done, and of what is done after all.
-_OPEN_TAGS: Final = ("task", "todo", "decision", "open")
+# The most that is listed of a person's own, which every project has.
+_OWN_MAX: Final = 4
+# So many entries of a tag are looked at: the newest may all be done.
+_TAGGED_READ: Final = 50
+# Tags of what is still to be done or holds, what each is called, and tags of what is over.
+_OPEN_TAGS: Final = {
+    "task": "Open task",
+    "todo": "Open task",
+    "open": "Open",
+    "decision": "Decided",
+}
 _DONE_TAGS: Final = frozenset({"done", "closed", "superseded"})
 _HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
 _TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
@@ -50,32 +62,55 @@ def write_brief(
     """Return the facts that a session begins with, the news first; empty where there are none."""
     live = runtime.foundation.store.reader().branches.by_name(branch) is not None
     caller = Caller("hook", settings.namespace, branch if live else "default", can_switch=False)
-    lines = [*news, *(line for part in _parts(runtime, caller, files) for line in part)]
+    parts = _parts(runtime, caller, settings, files)
+    lines = [*news, *(line for part in parts for line in part)]
     if not lines:
         return ""
     room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1
     shown: list[str] = []
     for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
+        if len(line) < room:
+            room -= len(line) + 1
+            shown.append(line)
     return mark("\n".join([_HEAD, *shown, _TAIL])) if shown else ""
 
 
-def _parts(runtime: Runtime, caller: Caller, files: SessionFiles) -> Iterator[Sequence[str]]:
+def _parts(
+    runtime: Runtime, caller: Caller, settings: HookSettings, files: SessionFiles
+) -> Iterator[Sequence[str]]:
     foundation = runtime.foundation
     memory = Memory(foundation, caller)
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, caller.branch)
         yield _last_session(reader, view, files)
-        yield _tagged_lines(memory, (PINNED,), "Pinned", _PINNED_MAX)
-        yield _tagged_lines(memory, _OPEN_TAGS, "Open", _OPEN_MAX)
-        yield [
-            f"- The user said: {cut(each.text, _LINE_CHARS)}"
-            for each in memory.instructions()[:_INSTRUCTIONS_MAX]
-        ]
+        pinned = _tagged_lines(memory, {PINNED: "Pinned"}, _PINNED_MAX)
+        still_open = _tagged_lines(memory, _OPEN_TAGS, _OPEN_MAX)
+        yield from (pinned, still_open, _instruction_lines(memory, pinned + still_open))
+        yield _personal_lines(settings)
         yield _failure_lines(runtime, caller, reader, view)
+
+
+def _personal_lines(settings: HookSettings) -> list[str]:
+    """Say what the person has pinned, and wants everywhere; nothing where that cannot be read."""
+    if settings.personal is None or not os.path.isfile(settings.personal):
+        return []
+    try:
+        runtime = open_runtime(settings._replace(database=settings.personal))
+    except StratagemError:
+        return []
+    try:
+        memory = Memory(runtime.foundation, Caller("hook", can_switch=False))
+        pinned = _tagged_lines(memory, {PINNED: "Pinned, of the user's own memory"}, _OWN_MAX)
+        return [*pinned, *_instruction_lines(memory, pinned)]
+    finally:
+        runtime.close()
+
+
+def _instruction_lines(memory: Memory, above: Sequence[str]) -> list[str]:
+    """Say what the user wants from now on, without what stands above already."""
+    said = (cut(_line(each.text), _LINE_CHARS) for each in memory.instructions())
+    news = [text for text in dict.fromkeys(said) if not any(text in line for line in above)]
+    return [f"- The user said: {text}" for text in news[:_INSTRUCTIONS_MAX]]
 
 
 def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
@@ -110,13 +145,13 @@ def _end_of(text: str) -> str:
     return text if len(text) <= _LAST_CHARS else f"…{text[-_LAST_CHARS:].lstrip()}"
 
 
-def _tagged_lines(memory: Memory, tags: Sequence[str], what: str, most: int) -> list[str]:
+def _tagged_lines(memory: Memory, tags: Mapping[str, str], most: int) -> list[str]:
     lines: dict[str, str] = {}
-    for tag in tags:
-        for entry in memory.list(tags=[tag], order="newest", limit=most).results:
+    for tag, what in tags.items():
+        for entry in memory.list(tags=[tag], order="newest", limit=_TAGGED_READ).results:
             if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
-                said = cut(_line(_text(entry.value)), _LINE_CHARS)
-                lines.setdefault(entry.key, f"- {what}: {entry.key}: {said}")
+                said = cut(f"{entry.key}: {_line(_text(entry.value))}", _LINE_CHARS)
+                lines.setdefault(entry.key, f"- {what}: {said}")
     return list(lines.values())[:most]
 
 
