@@ -6,6 +6,7 @@ A hook runs at every prompt of an agent, so what it needs first stands apart fro
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import Final
 
@@ -14,6 +15,7 @@ __all__ = [
     "PROJECT_FOLDER",
     "find_git_folder",
     "find_project",
+    "is_tracked",
     "user_config_folder",
     "user_folder",
 ]
@@ -22,6 +24,7 @@ PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
 _APPLICATION: Final = "stratagem"
 _GIT_FILE_BYTES_MAX: Final = 4_096
+_INDEX_BYTES_MAX: Final = 50_000_000
 
 
 def find_project(folder: str) -> str | None:
@@ -66,7 +69,34 @@ def _find_upwards(here: str) -> str | None:
 
 
 def _has_memory(folder: str) -> bool:
-    return os.path.isdir(os.path.join(folder, PROJECT_FOLDER))
+    """Whether a folder has a memory that is this user's.
+
+    Anybody may make one in a folder that all may write to, to read along in what is below it.
+    """
+    try:
+        found = os.stat(os.path.join(folder, PROJECT_FOLDER))
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(found.st_mode) and _is_own(found.st_uid)
+
+
+def _is_own(user: int) -> bool:
+    # Windows has no such numbers. What is root's nobody else has made; root works for others.
+    return sys.platform == "win32" or user in {0, os.geteuid()} or os.geteuid() == 0
+
+
+def is_tracked(project: str, name: str) -> bool:
+    """Whether git has a file of a project's memory: then it came with the repository.
+
+    Its index is a file with the paths in it, each with a zero behind. In its newest form a path
+    lacks what it has in common with the one before, so the name alone is looked for.
+    """
+    git = find_git_folder(project)
+    try:
+        with open(os.path.join(git or "", "index"), "rb") as file:
+            return name.encode() + b"\0" in file.read(_INDEX_BYTES_MAX)
+    except OSError:
+        return False
 
 
 def _read_git_file(place: str) -> str | None:

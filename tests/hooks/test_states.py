@@ -15,6 +15,8 @@ import pytest
 
 import stratagem
 from stratagem.capture.spool_files import Spool
+from stratagem.hooks.settings import read_settings
+from stratagem.projects import find_project
 from tests.hooks.client import Client, make_project
 
 LEAN = ("typer", "rich", "pydantic", "numpy", "mcp", "pathlib", "stratagem.bootstrap")
@@ -327,3 +329,35 @@ def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) ->
     assert brief.count("vim") == 1
     assert "printer" not in brief
     assert "Was done" not in brief
+
+
+def test_a_memory_that_came_with_the_repository_is_not_read(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    client = Client("claude-code", tmp_path)
+    (tmp_path / ".stratagem" / "config.toml").write_text("db = 'other.db'\n")
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    before = read_settings(str(tmp_path))
+
+    subprocess.run([*git, "add", "-f", ".stratagem"], check=True)
+    answers = [client.send(step) for step in ("start", "prompt", "failure")]
+
+    assert before.database == "other.db"
+    assert read_settings(str(tmp_path)).database.endswith(".stratagem/stratagem.db")
+    assert [answer.context for answer in answers] == ["", "", ""]
+
+
+def test_a_folder_of_another_user_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_project(tmp_path)
+    if os.geteuid() == 0:
+        os.chown(tmp_path / ".stratagem", 4242, -1)
+    owner = (tmp_path / ".stratagem").stat().st_uid
+
+    monkeypatch.setattr(os, "geteuid", lambda: owner)
+    own = find_project(str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+
+    assert own == os.path.realpath(tmp_path)
+    assert find_project(str(tmp_path)) is None

@@ -14,6 +14,7 @@ from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
     find_project,
+    is_tracked,
     user_config_folder,
     user_folder,
 )
@@ -96,7 +97,11 @@ def read_settings(folder: str) -> HookSettings:
     given = dict(_DEFAULTS)
     if project:
         given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
-        given |= _read_file(os.path.join(project, PROJECT_FOLDER, _FILE_NAME))
+        theirs = _read_file(os.path.join(project, PROJECT_FOLDER, _FILE_NAME))
+        if "db" in theirs and is_tracked(project, f"{PROJECT_FOLDER}/{_FILE_NAME}"):
+            # Whoever wrote the repository says where this user's memory is.
+            del theirs["db"]
+        given |= theirs
     else:
         given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
     for name in _DEFAULTS:
@@ -104,6 +109,10 @@ def read_settings(folder: str) -> HookSettings:
         if told is not None:
             given[name] = told
     own = os.path.join(user_folder(), DATABASE_NAME)
+    switched_off = frozenset(given["hooks_off"].replace(",", " ").split()) - {"none"}
+    if project and not given["db"] and is_tracked(project, DATABASE_NAME):
+        # It came with the repository: nobody here has stored what it says.
+        switched_off |= {"all"}
     database = os.path.expanduser(given["db"]) or (
         os.path.join(project, PROJECT_FOLDER, DATABASE_NAME) if project else own
     )
@@ -114,7 +123,7 @@ def read_settings(folder: str) -> HookSettings:
         project,
         given["namespace"],
         _level(given["redaction"]),
-        frozenset(given["hooks_off"].replace(",", " ").split()) - {"none"},
+        switched_off,
         _number(given, "hook_start_chars"),
         _number(given, "hook_prompt_hits"),
         _number(given, "hook_prompt_tokens"),
