@@ -468,6 +468,7 @@ MANIFEST: dict[str, str] = {
     "console:keys": "The console is used by keys alone.",
     "console:phone": "Every page of the console fits a phone.",
     "console:accessible": "No view of the console has a serious finding of axe-core.",
+    "console:links": "No link of the console is dead.",
     "console:json": "Every page of the console has the same data as JSON.",
     "console:stored-text": "Nothing that is stored becomes markup in the console.",
     "console:policy": "A page of the console runs and loads nothing but the console's own files.",

@@ -117,6 +117,31 @@ def test_a_branch_is_compared_with_its_own_past(call: Call) -> None:
     assert changes == {"city": ("Oslo", "Bergen"), "new": (None, 1)}
 
 
+@proves("memory:compare")
+def test_a_comparison_is_listed_by_pages_and_counts_all(call: Call) -> None:
+    call.store(key="shared", value=0)
+    call.branch(action="fork", name="trial")
+    for number in range(5):
+        call.store(key=f"k{number}", value=number, branch="trial")
+    call.store(key="own", value=1)
+    for branch in ("default", "trial"):
+        call.store(key="shared", value=branch, branch=branch)
+
+    pages = [
+        call("strata_compare", compare="trial", side="theirs", limit=4, offset=offset)
+        for offset in (0, 4, 8)
+    ]
+    ours = call("strata_compare", compare="trial", side="ours")
+
+    assert [[each["key"] for each in page["results"]] for page in pages] == [
+        ["k0", "k1", "k2", "k3"],
+        ["k4", "shared"],
+        [],
+    ]
+    assert {(page["added"], page["ours"], page["both"]) for page in pages} == {(5, 1, 1)}
+    assert [each["key"] for each in ours["results"]] == ["own", "shared"]
+
+
 @proves("knowledge:graph")
 def test_the_graph_of_concepts_has_layers_by_prerequisites(call: Call) -> None:
     first = call("create_concept", name="Vectors", explanation="Arrows")["concept_id"]

@@ -99,9 +99,27 @@ def plant(house: House) -> None:
             ("add_incident", {"title": f"{place} {text}", "steps": text, "env": {"os": "linux"}, "worked": True, "error_signature": f"{place} {text}"}),
         ):  # fmt: skip
             assert house.call("rest", "admin", name, arguments).error is None
-    house.call(
-        "rest", "admin", "strata_branch", {"action": "fork", "name": "<script>alert(2)</script>"}
-    )
+    fork = "<script>alert(2)</script>"
+    house.call("rest", "admin", "strata_branch", {"action": "fork", "name": fork})
+    # What both branches change is shown by a comparison and asked about by a merge.
+    for branch in (fork, "default"):
+        changed = {"key": "0", "value": {branch: SCRIPTS}, "namespace": "planted", "branch": branch}
+        house.call("rest", "admin", "strata_store", changed)
+    said = {"event": "message", "data": {"content": SCRIPTS}, "namespace": "planted"}
+    house.call("rest", "admin", "strata_log", {**said, "session": SCRIPTS[0]})
+    schema = {
+        "type": "object",
+        "properties": {
+            SCRIPTS[2]: {"type": "string", "description": SCRIPTS[0], "enum": [*SCRIPTS]}
+        },
+    }
+    planted = {
+        "name": "planted_tool",
+        "description": " ".join(SCRIPTS),
+        "inputSchema": schema,
+        "handler": {"type": "webhook", "url": "https://planted.example/"},
+    }
+    assert house.call("rest", "admin", "tool_register", planted).error is None
 
 
 @proves("console:sign-in")
@@ -207,6 +225,80 @@ def test_every_page_forbids_scripts_of_others(house: House) -> None:
         assert not re.search(r"\sstyle=\"", answer.text)
 
 
+@proves("console:policy")
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/static/..%2fapp.py", 404),
+        ("/static/%2e%2e/app.py", 404),
+        ("/static/", 404),
+        ("/static/console.css/x", 404),
+        ("/signin?next=http://[evil", 200),
+        ("/signin/x", 401),
+        ("/memory/nowhere", 401),
+    ],
+)
+def test_whoever_is_not_signed_in_makes_no_address_fail(
+    house: House, path: str, status: int
+) -> None:
+    assert browser(house).get(path).status_code == status
+
+
+@proves("console:sign-in")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "//evil.example/memory/x",
+        "////evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "javascript:alert(1)",
+        "http://[evil",
+    ],
+)
+def test_nobody_is_sent_elsewhere(house: House, address: str) -> None:
+    client = browser(house)
+
+    signed = client.post("/signin", data={"token": house.tokens["reader"], "next": address})
+    themed = client.post("/theme", data={"theme": "dark"}, headers={"referer": address})
+
+    for answer in (signed, themed):
+        assert answer.status_code == 303
+        where = answer.headers["location"]
+        assert where == "/" or where.startswith("/memory")
+
+
+@proves("console:forms")
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/?branch=nope", 404),
+        ("/memory?branch=" + "b" * 5000, 400),
+        ("/memory?at=" + "9" * 5000, 400),
+        ("/memory?at=@99999999999999999999", 400),
+        ("/tools?offset=x", 400),
+        ("/tools?offset=-1", 400),
+        ("/branches/compare?offset=x", 400),
+        ("/branches/compare?side=x", 400),
+        ("/memory/entry?key=%00", 400),
+    ],
+)
+def test_what_an_address_cannot_mean_is_said(house: House, path: str, status: int) -> None:
+    answer = signed_in(house, "admin").get(path)
+
+    assert answer.status_code == status
+    assert "Not done" in answer.text
+
+
+@proves("console:forms")
+def test_a_form_that_is_no_text_is_refused(house: House) -> None:
+    client = signed_in(house, "member")
+
+    assert client.post("/memory", content=b"a=\xff\xfe").status_code == 400
+    theme = client.post("/theme", content="theme=☃;x".encode())
+    assert (theme.status_code, "set-cookie" in theme.headers) == (303, False)
+
+
 @proves("console:stored-text")
 def test_stored_text_never_becomes_markup(house: House) -> None:
     plant(house)
@@ -224,6 +316,13 @@ def test_stored_text_never_becomes_markup(house: House) -> None:
         str(httpx2.URL("/memory/entry", params={"ns": "planted", "key": text})) for text in SCRIPTS
     ]
     more += [str(httpx2.URL("/search", params={"q": text})) for text in SCRIPTS[:4]]
+    fork = "<script>alert(2)</script>"
+    more += [
+        str(httpx2.URL("/branches/compare", params={"theirs": fork})),
+        str(httpx2.URL("/branches/merge", params={"source": fork, "target": "default"})),
+        str(httpx2.URL("/sessions/transcript", params={"ns": "planted", "id": SCRIPTS[0]})),
+        "/tools/tool?name=planted_tool",
+    ]
     more += [
         str(httpx2.URL("/memory", params={"ns": text, "at": text, "branch": text}))
         for text in SCRIPTS[:3]
@@ -355,7 +454,7 @@ def test_an_administrator_erases_after_typing_the_key(house: House) -> None:
     wrong = send(client, path, "purge", key="gone", ns="rights", confirm="no")
     right = send(client, path, "purge", key="gone", ns="rights", confirm="gone")
 
-    assert wrong.status_code == 422
+    assert wrong.status_code == 400
     assert right.status_code == 303
     assert client.get(path).status_code == 404
 

@@ -172,7 +172,7 @@ class _Month:
                     agent,
                     "strata_log",
                     event="task_done",
-                    data={"task": words[:40], "minutes": self._chance.randrange(5, 90)},
+                    data={"content": f"Done in {self._chance.randrange(5, 90)} minutes: {words}"},
                     session=f"work-{day:02}",
                     namespace="harbor",
                 )

@@ -125,7 +125,7 @@ def _of_no_branch(name: str, writes: str, deletes: str) -> RecordKind:
 
 
 # Where records of calls say what callers and tools have said.
-_CALL: Final = ("arguments", "result", "error", "context", "correction")
+_CALL: Final = ("arguments", "originalArguments", "result", "error", "context", "correction")
 _RUN: Final = ("definition", "input", "result", "error")
 _AUDIT: Final = ("audit",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 import orjson
@@ -23,7 +24,7 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
-from stratagem.memory.changes import Changes
+from stratagem.memory.changes import Changes, kind_of_change
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import (
     Branches,
@@ -39,12 +40,30 @@ from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage import branch_merge
+from stratagem.storage.branch_merge import RecordDifference
 from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.views import find_branch, is_another
 
 __all__ = ["BranchOperations"]
 
 Side = Literal["source", "target"]
+ListedSide = Literal["all", "theirs", "ours"]
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedChanges:
+    """Which changes of a comparison are listed."""
+
+    side: ListedSide
+    limit: int | None
+    offset: int
+
+    def choose(self, changes: list[RecordDifference]) -> list[RecordDifference]:
+        """Return the changes that are listed, of all that there are."""
+        if self.side != "all":
+            changes = [each for each in changes if each.side in {self.side, "both"}]
+        end = None if self.limit is None else self.offset + self.limit
+        return changes[self.offset : end]
 
 
 class BranchOperations(BoundSystem):
@@ -267,26 +286,41 @@ class BranchOperations(BoundSystem):
         ] = None,
         branch: BranchName = None,
         as_of: AsOf = None,
+        side: Annotated[
+            ListedSide, Param("Whose changes are listed; the counts are of all")
+        ] = "all",
+        limit: Annotated[int | None, Param("How many changes to list; else all", ge=1)] = None,
+        offset: Annotated[int, Param("How many changes to skip first", ge=0)] = 0,
     ) -> Diff:
         """Return how two branches, or one and its past, differ: each at a moment of its own."""
-        return self._diff(branch, as_of, compare, compare_as_of)
+        return self._diff(
+            branch, as_of, compare, compare_as_of, _ListedChanges(side, limit, offset)
+        )
 
     def _diff(
-        self, branch: str | None, as_of: AsOf, other: str, other_as_of: str | int | None
+        self,
+        branch: str | None,
+        as_of: AsOf,
+        other: str,
+        other_as_of: str | int | None,
+        listed: _ListedChanges | None = None,
     ) -> Diff:
         name = branch or self._caller.branch
         views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, other_as_of)
             described = Changes(reader, here.lineage, there.lineage)
-            changes = [
-                described.describe(change, sided=True)
+            found = [
+                change
                 for change in branch_merge.compare(reader, here, there)
                 if self._may_see(change.space)
             ]
+            # Of many thousands only those that are listed are described.
+            shown = found if listed is None else listed.choose(found)
+            changes = [described.describe(change, sided=True) for change in shown]
             own_events, events = branch_merge.count_events(reader, here, there)
-        theirs = Counter(change.change for change in changes if change.side == "theirs")
-        sides = Counter(change.side for change in changes)
+        theirs = Counter(kind_of_change(each) for each in found if each.side == "theirs")
+        sides = Counter(change.side for change in found)
         return Diff(
             branch=branch or self._caller.shown_branch,
             compare=other,

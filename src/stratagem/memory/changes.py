@@ -7,7 +7,7 @@ its title, or by the titles of the two that it links, for its key is an id that 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -23,10 +23,18 @@ from stratagem.memory.models import Change
 from stratagem.storage.branch_merge import RecordDifference
 from stratagem.storage.contract import Reader
 
-__all__ = ["Changes", "value_of"]
+__all__ = ["Changes", "kind_of_change", "value_of"]
 
 # The fields of an entry as callers know them.
 _FIELDS = {"expires_at": "expires"}
+
+
+def kind_of_change(change: RecordDifference) -> Literal["added", "removed", "changed"]:
+    """Return whether a record was added, removed or changed."""
+    before, after = change.before, change.after
+    if isinstance(before, dict) and isinstance(after, dict):
+        return "changed"
+    return "added" if before is ABSENT else "removed"
 
 
 class Changes:
@@ -44,7 +52,7 @@ class Changes:
         described = Change(
             key=change.key,
             namespace=change.space.namespace,
-            change="changed" if both else "added" if before is ABSENT else "removed",
+            change=kind_of_change(change),
             before=self.show_side(change.space, before),
             after=self.show_side(change.space, after),
             side=change.side if sided else None,

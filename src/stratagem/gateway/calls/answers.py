@@ -188,6 +188,8 @@ class ExecutionFacts(TypedDict):
 class _ExecutionContents(TypedDict, total=False):
     context: dict[str, Any]
     arguments: Any
+    # As they were given, where they were corrected.
+    originalArguments: Any
     correction: CorrectionNote
     warnings: list[str]
     error: RecordedError

@@ -540,6 +540,9 @@ class Executor:
         }
         if "correction" in metadata:
             record["correction"] = metadata["correction"]
+            # What a guardrail took out of the arguments is not kept by the way they were given.
+            if state.decision is not None and state.arguments == state.decision.applied:
+                record["originalArguments"] = call.arguments
         if "warnings" in metadata:
             record["warnings"] = metadata["warnings"]
         if error is not None:

@@ -202,6 +202,9 @@ def _drafts(entry: PendingExecution | PendingEvents, level: Any) -> list[Draft]:
     content = entry.content.copy()
     # Bounded first: what is not kept need not be masked.
     content["arguments"] = mask_json(_bound_arguments(content.get("arguments")), level)
+    if "originalArguments" in content:
+        given = _bound_arguments(content["originalArguments"])
+        content["originalArguments"] = mask_json(given, level)
     if correction := content.get("correction"):
         kept_correction = correction.copy()
         # The arguments are there already, and masked.

@@ -449,6 +449,9 @@ class MemoryMethods(KeyAccess):
         compare_as_of: str | int | date | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
+        side: Literal["all", "theirs", "ours"] = "all",
+        limit: int | None = None,
+        offset: int = 0,
     ) -> Diff:
         """Return how two branches, or one and its past, differ: each at a moment of its own.
 
@@ -457,6 +460,9 @@ class MemoryMethods(KeyAccess):
             compare_as_of: That one as it was at this moment.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
+            side: Whose changes are listed; the counts are of all.
+            limit: How many changes to list; else all.
+            offset: How many changes to skip first.
         """
         return self._invoke(
             Memory.compare,
@@ -465,6 +471,9 @@ class MemoryMethods(KeyAccess):
                 "compare_as_of": moment_argument(compare_as_of, "compare_as_of"),
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
+                "side": side,
+                "limit": limit,
+                "offset": offset,
             },
         )
 
@@ -1373,6 +1382,9 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         compare_as_of: str | int | date | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
+        side: Literal["all", "theirs", "ours"] = "all",
+        limit: int | None = None,
+        offset: int = 0,
     ) -> Diff:
         """Return how two branches, or one and its past, differ: each at a moment of its own.
 
@@ -1381,6 +1393,9 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             compare_as_of: That one as it was at this moment.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
+            side: Whose changes are listed; the counts are of all.
+            limit: How many changes to list; else all.
+            offset: How many changes to skip first.
         """
         return await self._invoke(
             Memory.compare,
@@ -1389,6 +1404,9 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "compare_as_of": moment_argument(compare_as_of, "compare_as_of"),
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
+                "side": side,
+                "limit": limit,
+                "offset": offset,
             },
         )
 

@@ -21,6 +21,7 @@ from stratagem.errors import (
     RequestTooLarge,
     RouteNotFound,
     StratagemError,
+    ValidationFailed,
 )
 from stratagem.surfaces.admission.authenticator import Authenticator
 from stratagem.surfaces.admission.middleware import cookie_name, session_cookie
@@ -71,7 +72,7 @@ def application(
         Route("/signin", sign_in.endpoint(console), methods=["GET", "POST"]),
         Route("/signout", sign_in.sign_out, methods=["POST"]),
         Route("/theme", sign_in.choose_theme, methods=["POST"]),
-        Route("/static/{name}", static_file, methods=["GET"]),
+        Route("/static/{name:path}", static_file, methods=["GET"]),
         Route("/live", live_updates(console), methods=["GET"]),
     ]
     for route in ROUTES:
@@ -135,9 +136,13 @@ async def _fields(visit: Visit) -> dict[str, str]:
     Raises:
         PermissionDenied: It may be another page's.
         RequestTooLarge: It has more than a form may have.
+        ValidationFailed: It is not text.
     """
     request = visit.request
-    fields = dict(parse_qsl((await _body(request)).decode(), keep_blank_values=True))
+    try:
+        fields = dict(parse_qsl((await _body(request)).decode(), keep_blank_values=True))
+    except UnicodeDecodeError as error:
+        raise ValidationFailed("A form is sent in UTF-8.", field="form") from error
     sessions = visit.console.authenticator.sessions
     bearer = "authorization" in request.headers
     if not bearer and not sessions.is_form_token(visit.cookie, fields.pop("form_token", "")):

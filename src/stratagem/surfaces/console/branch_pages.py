@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from stratagem.errors import MissingRequired
-from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
+from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.visits import Visit
 
 __all__ = ["BRANCH_PAGES"]
 
 # How the fields of a decision begin; the id of the conflict follows.
 _DECISION: Final = "decide:"
+# How many changes a page of a comparison has.
+_CHANGES: Final = 100
 
 
 async def branches(visit: Visit) -> ConsolePage:
@@ -32,22 +34,38 @@ async def compare(visit: Visit) -> ConsolePage:
     names = await _names(visit)
     theirs = visit.query.get("theirs") or _other(names, ours)
     then = visit.query.get("then", "")
+    side = visit.query.get("side") or "theirs"
+    offset = whole_number(visit.query.get("offset") or "0", field="offset")
     diff = await visit.call(
         "strata_compare",
         branch=ours,
         as_of=then or visit.moment,
         compare=theirs,
         compare_as_of=visit.moment,
+        side=side,
+        limit=_CHANGES,
+        offset=offset,
     )
+    listed = _listed(diff, side)
     data = {
         "ours": ours,
         "theirs": theirs,
         "then": then,
         "names": names,
         "diff": diff,
-        "side": visit.query.get("side", "theirs"),
+        "side": side,
+        "offset": offset,
+        "listed": listed,
+        "next": offset + _CHANGES if offset + _CHANGES < listed else None,
     }
     return ConsolePage("compare.html", f"{theirs} compared with {ours}", data, "branches")
+
+
+def _listed(diff: dict[str, Any], side: str) -> int:
+    """Return how many changes there are of one side, or of both."""
+    theirs: int = diff["added"] + diff["removed"] + diff["changed"]
+    alone = {"theirs": theirs, "ours": diff["ours"], "all": theirs + diff["ours"]}
+    return int(alone[side] + diff["both"])
 
 
 async def _names(visit: Visit) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from stratagem.errors import ConceptNotFound, StratagemError
-from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
+from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.visits import Visit
 
 __all__ = ["KNOWLEDGE_PAGES"]
@@ -82,11 +82,12 @@ def _address(visit: Visit, fields: dict[str, str]) -> str:
 
 
 async def _edit(visit: Visit, fields: dict[str, str]) -> Done:
+    version = fields.get("version")
     await visit.write(
         "update_concept",
         concept_id=fields.get("id", ""),
         explanation=fields.get("explanation", "").replace("\r\n", "\n"),
-        expected_version=int(fields["version"]) if fields.get("version") else None,
+        expected_version=whole_number(version, field="version") if version else None,
     )
     undo = {
         "act": "edit",

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.errors import ResourceNotFound, StratagemError, ValidationFailed
-from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
+from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.value_views import looks_like_markdown, read_value
 from stratagem.surfaces.console.visits import Visit
 
@@ -167,10 +167,10 @@ async def _edit(visit: Visit, fields: dict[str, str]) -> Done:
         value=value,
         tags=tags,
         ttl=_duration(fields.get("ttl", "")),
-        expected_version=int(expected) if expected else None,
+        expected_version=whole_number(expected, field="version") if expected else None,
     )
     undo = {}
-    if expected and int(expected):
+    if expected and whole_number(expected, field="version"):
         undo = _undo_restore(fields, expected, stored["version"])
     return Done(
         _address(visit, fields),
@@ -224,7 +224,7 @@ async def _restore(visit: Visit, fields: dict[str, str]) -> Done:
         **_place(fields),
         value=was["value"],
         tags=was.get("tags", []),
-        expected_version=int(expected) if expected else None,
+        expected_version=whole_number(expected, field="version") if expected else None,
     )
     said = f"Stored version {fields['version']} again, as version {stored['version']}."
     return Done(_address(visit, fields), said)
@@ -322,10 +322,11 @@ async def event(visit: Visit) -> ConsolePage:
     namespace = visit.query.get("ns") or visit.caller.namespace
     if not sequence.isdecimal():
         raise ValidationFailed("Which event?", field="sequence", hint="Choose one in the list.")
+    number = whole_number(sequence, field="sequence")
     found = await visit.read(
-        "strata_events", namespace=namespace, after=int(sequence) - 1, order="oldest", limit=1
+        "strata_events", namespace=namespace, after=number - 1, order="oldest", limit=1
     )
-    shown = next((each for each in found["results"] if each["sequence"] == int(sequence)), None)
+    shown = next((each for each in found["results"] if each["sequence"] == number), None)
     if shown is None:
         raise ResourceNotFound(f"There is no event @{sequence} in {namespace!r} here.")
     return ConsolePage("event.html", f"Event @{sequence}", {"event": shown}, "sessions")
@@ -339,7 +340,7 @@ async def _purge_event(visit: Visit, fields: dict[str, str]) -> Done:
             field="confirm",
             hint="Type it exactly, to show that you mean it.",
         )
-    await visit.write("strata_purge", sequence=int(sequence))
+    await visit.write("strata_purge", sequence=whole_number(sequence, field="sequence"))
     return Done(visit.url("/sessions/events", ns=fields.get("ns")), "Erased the event for good.")
 
 

@@ -36,8 +36,8 @@ KINDS: Final = (
 
 async def overview(visit: Visit) -> ConsolePage:
     """Show what there is, what is new, and what waits for a person."""
-    if visit.moment is not None:
-        # Words that mean no moment are refused here rather than shown as an empty memory.
+    if visit.moment is not None or visit.query.get("branch"):
+        # A moment or branch that is none is refused here rather than shown as an empty memory.
         await visit.read("strata_list", limit=1)
     namespaces = (await visit.read_counts("strata_namespaces"))["results"]
     status = await visit.try_read("strata_status")

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stratagem.errors import ValidationFailed
 from stratagem.surfaces.console.visits import Visit
 
-__all__ = ["Act", "ConsolePage", "Done", "PageRoute", "View"]
+__all__ = ["Act", "ConsolePage", "Done", "PageRoute", "View", "whole_number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,20 @@ class Done:
     said: str
     undo: dict[str, Any] = field(default_factory=dict)
     undo_path: str = ""
+
+
+def whole_number(text: str, *, field: str) -> int:
+    """Return the number that an address or a form has.
+
+    Raises:
+        ValidationFailed: It is none.
+    """
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValidationFailed(
+            f"`{field}` is a whole number; it was {text[:40]!r}.", field=field
+        ) from error
 
 
 View = Callable[[Visit], Awaitable[ConsolePage]]

@@ -23,6 +23,7 @@ from starlette.responses import Response
 
 from stratagem.answers import plural
 from stratagem.errors import StratagemError
+from stratagem.knowledge.context import relation_words
 from stratagem.surfaces.console import charts, value_views
 from stratagem.surfaces.console.pages import ConsolePage, Done
 from stratagem.surfaces.console.visits import Visit
@@ -231,6 +232,7 @@ def _environment() -> Environment:
         "mark_matches": value_views.mark_matches,
         "field_changes": value_views.field_changes,
         "text_changes": value_views.text_changes,
+        "relation_words": relation_words,
     }
     return environment
 

@@ -26,6 +26,7 @@ __all__ = [
 
 _BODY_BYTES_MAX: Final = 16 * 1024
 _YEAR: Final = 365 * 86_400
+_THEMES: Final = frozenset({"light", "dark", "auto"})
 _CODE_USED: Final = (
     "This address has been used, or is too old. Run `stratagem console` for a new one, or sign in "
     "with a token."
@@ -64,9 +65,10 @@ async def choose_theme(request: Request) -> Response:
     response = RedirectResponse(
         _own_path(request.headers.get("referer", "/")), HTTPStatus.SEE_OTHER
     )
-    response.set_cookie(
-        "stratagem_theme", chosen[:8], max_age=_YEAR, httponly=True, samesite="strict"
-    )
+    if chosen in _THEMES:
+        response.set_cookie(
+            "stratagem_theme", chosen, max_age=_YEAR, httponly=True, samesite="strict"
+        )
     return response
 
 
@@ -136,6 +138,10 @@ async def _form(request: Request) -> dict[str, str]:
 
 def _own_path(address: str) -> str:
     """Return the path of an address, so that nobody is sent elsewhere."""
-    parts = urlsplit(address)
-    path = parts.path if is_console_path(parts.path) else "/"
-    return f"{path}?{parts.query}" if parts.query else path
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "/"
+    if not parts.path.startswith("/") or not is_console_path(parts.path):
+        return "/"
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any, Final
 
 from stratagem.errors import StratagemError, ToolNotFound, ValidationFailed
-from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
+from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.schema_forms import form_fields, read_form
 from stratagem.surfaces.console.visits import Visit
 
@@ -22,19 +22,20 @@ _DAYS_DRAWN: Final = 31
 async def tools(visit: Visit) -> ConsolePage:
     """Show servers with their health, what waits for a person, what runs, and the tools."""
     query = visit.query
+    offset = whole_number(query.get("offset") or "0", field="offset")
     listed = await visit.read(
         "tools_list",
         search=query.get("find") or None,
         category=query.get("category") or None,
         status=query.get("status") or None,
         limit=_TOOLS,
-        offset=int(query.get("offset") or 0),
+        offset=offset,
     )
     data = {
         "tools": listed["tools"],
         "total": listed["total"],
         "categories": listed["categories"],
-        "offset": int(query.get("offset") or 0),
+        "offset": offset,
         "page": _TOOLS,
         "find": query.get("find", ""),
         "category": query.get("category", ""),

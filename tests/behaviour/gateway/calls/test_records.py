@@ -64,6 +64,27 @@ def test_arguments_results_and_errors_are_masked(gateway: Gateway) -> None:
 
 
 @proves("record:masked")
+def test_arguments_that_were_corrected_are_kept_as_they_were_given_and_masked(
+    gateway: Gateway,
+) -> None:
+    def repeat(text: str, times: int) -> dict[str, str]:
+        """Say it several times."""
+        return {"said": text * times}
+
+    gateway.database.gateway.add(repeat)
+    gateway.run("repeat", {"text": SECRET, "times": "2"})
+    gateway.run("repeat", {"text": "a", "times": 2})
+
+    plain, corrected = gateway.ask("tool_executions", toolId="repeat")["executions"]
+
+    assert corrected["arguments"]["times"] == 2
+    assert corrected["originalArguments"]["times"] == "2"
+    assert "originalArguments" not in plain
+    assert SECRET not in str(corrected)
+    assert SECRET not in gateway.written()
+
+
+@proves("record:masked")
 def test_large_arguments_are_kept_as_their_shape(db: Stratagem) -> None:
     def long(text: str, number: int) -> int:
         """Measure."""

@@ -27,6 +27,16 @@ function showTimes(root) {
   }
 }
 
+// --- on a phone each row is a card: its values say what they are
+
+function labelCells(root) {
+  for (const table of root.querySelectorAll("table.list.wide")) {
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
+    for (const cell of table.querySelectorAll("tbody td:not(:first-child)"))
+      if (names[cell.cellIndex] && cell.textContent.trim()) cell.dataset.label = names[cell.cellIndex];
+  }
+}
+
 // --- live: load the page anew when the log has grown
 
 async function reload() {
@@ -148,6 +158,9 @@ function prepareGraph() {
     view.x += view.width * (1 - ratio) * fx; view.y += view.height * (1 - ratio) * fy;
     view.width = width; view.height *= ratio; show();
   };
+  // Where the whole would be too small to read, as on a phone, it begins at the left, readable.
+  const readable = graph.getBoundingClientRect().width / .8;
+  if (readable < whole.width && readable < 700) zoom(whole.width / readable, 0);
   graph.addEventListener("wheel", (event) => {
     event.preventDefault();
     const box = graph.getBoundingClientRect();
@@ -198,9 +211,17 @@ document.addEventListener("click", (event) => {
 
 function prepare(root) {
   showTimes(root);
+  labelCells(root);
   prepareGraph();
 }
 
+// On a phone the navigation is one line that scrolls.
+function showSection() {
+  const side = document.querySelector(".side"), current = side && side.querySelector("[aria-current]");
+  if (current && side.scrollWidth > side.clientWidth) side.scrollLeft = current.offsetLeft - (side.clientWidth - current.offsetWidth) / 2;
+}
+
 prepare(document);
+showSection();
 prepareSlider();
 follow();
