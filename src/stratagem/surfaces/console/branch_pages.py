@@ -46,7 +46,7 @@ async def compare(visit: Visit) -> ConsolePage:
         limit=_CHANGES,
         offset=offset,
     )
-    listed = _listed(diff, side)
+    listed = _count_of(diff, side)
     data = {
         "ours": ours,
         "theirs": theirs,
@@ -61,7 +61,7 @@ async def compare(visit: Visit) -> ConsolePage:
     return ConsolePage("compare.html", f"{theirs} compared with {ours}", data, "branches")
 
 
-def _listed(diff: dict[str, Any], side: str) -> int:
+def _count_of(diff: dict[str, Any], side: str) -> int:
     """Return how many changes there are of one side, or of both."""
     theirs: int = diff["added"] + diff["removed"] + diff["changed"]
     alone = {"theirs": theirs, "ours": diff["ours"], "all": theirs + diff["ours"]}
