@@ -69,6 +69,28 @@ def test_keys_lead_everywhere(visitor: Visitor) -> None:
 
 
 @proves("console:phone")
+def test_a_phone_shows_what_a_value_is_and_which_page_it_is_on(
+    console: Console, chromium: Browser
+) -> None:
+    context = chromium.new_context(base_url=console.url, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+
+    page.goto("/debugging")
+    labels = (
+        page.locator("tbody tr")
+        .first.locator("td")
+        .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
+    )
+    page.goto("/tools")
+    shown = page.locator(".side [aria-current]").bounding_box()
+
+    context.close()
+    assert '"Attempts: "' in labels or '"Attempts" ": "' in labels
+    assert shown is not None
+    assert 0 <= shown["x"] <= 390 - shown["width"]
+
+
+@proves("console:phone")
 def test_every_page_fits_a_phone(console: Console, chromium: Browser) -> None:
     context = chromium.new_context(base_url=console.url, viewport={"width": 390, "height": 844})
     page = context.new_page()

@@ -31,7 +31,7 @@ function showTimes(root) {
 
 function labelCells(root) {
   for (const table of root.querySelectorAll("table.list.wide")) {
-    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.querySelector(".sr") ? "" : each.textContent.trim());
     for (const cell of table.querySelectorAll("tbody td:not(:first-child)"))
       if (names[cell.cellIndex] && cell.textContent.trim()) cell.dataset.label = names[cell.cellIndex];
   }
