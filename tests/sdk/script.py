@@ -75,6 +75,9 @@ MEMORY = (
     step("events none", "memory.events", since="now"),
     step("namespaces", "memory.namespaces"),
     step("tags", "memory.tags"),
+    step("facets", "memory.facets", namespace="default"),
+    step("sessions", "memory.sessions"),
+    step("explain search", "memory.explain_search", "Bergen"),
     step("explain miss", "memory.explain_miss", "cyti"),
     step("explain path", "memory.explain_miss", "city", path="$.country"),
     step("delete namespace", "memory.delete_namespace", "other"),
@@ -89,9 +92,11 @@ MEMORY = (
     step("on branch", "memory.store", "city", "Tromsø", branch="trial"),
     step("diff", "memory.diff", "trial"),
     step("diff by action", "memory.branch", "diff", compare="trial"),
+    step("compare", "memory.compare", "trial"),
     step("preview", "memory.merge", "trial", preview=True),
     step("merge", "memory.merge", "trial"),
     step("branches", "memory.branches"),
+    step("branch graph", "memory.branch_graph"),
     step("list", "memory.branch", "list"),
     step("wrong action", "memory.branch", "burn"),
     step("here", "memory.store", "both", "ours"),
@@ -115,6 +120,7 @@ MEMORY = (
     step("repeated", "memory.store", "once", 1, request_id="r1"),
     step("reused", "memory.store", "once", 2, request_id="r1"),
     step("status", "memory.status"),
+    step("activity", "memory.activity", buckets=1),
 )  # fmt: skip
 DEBUGGING = (
     step("add", "debugging.add_incident", "Import fails", ["install it"], ENV, True,
@@ -173,6 +179,7 @@ KNOWLEDGE = (
     step("known", "knowledge.list_known", learner="Mia"),
     step("chain", "knowledge.get_concept_chain", Earlier("a", "concept_id"), Earlier("b", "concept_id")),
     step("hierarchy", "knowledge.list_hierarchy"),
+    step("graph", "knowledge.get_graph"),
     step("certain", "knowledge.get_concepts_by_certainty", min_certainty=50),
     step("stats", "knowledge.get_server_stats"),
     step("available", "knowledge.get_tool_availability"),
@@ -267,7 +274,14 @@ GATEWAY = (
     step("provider", "gateway.configure_provider", "openai", {"model": "m"}),
     step("provider tools", "gateway.provider_tools", "openai", tools=["calculator"]),
     step("provider call", "gateway.call_provider", "openai", []),
+    step("connection", "gateway.set_connection", "notes", "database", {"url": "sqlite:///notes.db"}),
+    step("connection wrong", "gateway.set_connection", "notes", "database", {}),
+    step("connections", "gateway.connections"),
+    step("disconnect", "gateway.remove_connection", "notes"),
     step("remove", "gateway.remove", "shout"),
+    step("restore", "gateway.restore", "shout"),
+    step("purge plan", "gateway.purge", "shout"),
+    step("purge", "gateway.purge", "shout", confirm=True),
 )  # fmt: skip
 SCRIPTS = {"memory": MEMORY, "debugging": DEBUGGING, "knowledge": KNOWLEDGE, "gateway": GATEWAY}
 
@@ -304,7 +318,7 @@ _OWN = {
     "merged_into", "merged_from", "split_from", "stand_again", "copies",
     "concept_id", "merged_id", "context", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
-    "pipelineRunId", "actor", "user", "anchor", "next",
+    "pipelineRunId", "actor", "actors", "authors", "user", "anchor", "next", "links", "x", "y",
 }  # fmt: skip
 _TIMES = {"duration", "executionTime", "timestamp", "startedAt", "completedAt", "createdAt",
           "updatedAt", "registeredAt", "executedAt", "averageDuration", "averageExecutionTime",

@@ -32,7 +32,7 @@ from stratagem.surfaces.socket.events import EVENTS
 Surface = Literal["mcp", "rest", "socket"]
 SURFACES: tuple[Surface, ...] = ("mcp", "rest", "socket")
 EVERY_TOOLSET = (
-    "memory", "debugging", "debugging_admin", "knowledge", "knowledge_plus", "gateway", "registry", "admin", "memory_plus",
+    "memory", "debugging", "debugging_admin", "knowledge", "knowledge_plus", "gateway", "registry", "admin", "memory_plus", "review",
 )  # fmt: skip
 MODERN = "2026-07-28"
 ENVELOPE = {
@@ -167,12 +167,13 @@ class House:
         if row is None:
             body = {"toolName": name, "arguments": arguments}
             return self._over_rest(token, "tool_execute", body, workspace)
-        if row.part == "foundation":
+        route = next((each for each in ROUTES if each.operation == name), None)
+        if route is None:
             response = client.post(f"/api/{row.toolset}/{name}", json=arguments)
             answer = response.json()
             error = answer.get("error") if response.status_code >= 400 else None
+            error = _code(error) if isinstance(error, dict) else error
             return Outcome(error, answer, response.text)
-        route = next(each for each in ROUTES if each.operation == name)
         given = dict(arguments)
         path = re.sub(
             r"\{(\w+)\}", lambda found: quote(str(given.pop(found[1])), safe=""), route.path

@@ -31,6 +31,16 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "purge_record": ({"record_id": "inc_1", "confirm": True}, "debug purge -- inc_1"),
     "purge_knowledge": ({"record_id": "one", "confirm": True}, "purge-knowledge -- one"),
     "tool_purge": ({"recordId": "one", "confirm": True}, "tools purge -- one"),
+    "strata_state_purge": ({"cell": "leader"}, "state-purge -- leader"),
+    "strata_vector_purge": (
+        {"collection": "docs", "key": "one"},
+        "vector-purge --collection docs --key one",
+    ),
+    "strata_configure_model": (
+        {"endpoint": "https://evil.example/v1", "model": "m"},
+        "configure-model --endpoint https://evil.example/v1 --model m",
+    ),
+    "review_decide": ({"ids": ["cap_1"], "decision": "keep"}, "review keep cap_1"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
     "secret_grant": (
         {"tool": "hook", "name": "API_KEY", "origin": "https://evil.example"},
@@ -61,7 +71,13 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     ),
 }
 # Those whose arguments hold a secret are offered to no model, and are no tools.
-OFFERED = {name: each for name, each in RESERVED.items() if not TABLE[name].confidential}
+OFFERED = {
+    name: each
+    for name, each in RESERVED.items()
+    if not TABLE[name].confidential and TABLE[name].toolset != "developer"
+}
+# The tools for developers stand in place of those for agents: no server has both.
+GRANULAR = {name: each for name, each in RESERVED.items() if TABLE[name].toolset == "developer"}
 # Of these the machine is concerned, so that another workspace's administrator has no say.
 OF_HOST = (
     "connection_set",
@@ -102,7 +118,8 @@ def test_whatever_cannot_be_undone_takes_a_persons_word() -> None:
         if final.search(row.description) and not (row.irreversible and row.person)
     ]
 
-    assert forgotten == []
+    # Without a person's word it is a preview: tests/behaviour/test_upkeep.py.
+    assert forgotten == ["strata_retention_apply"]
 
 
 def test_content_is_erased_in_known_places_only() -> None:
@@ -118,12 +135,15 @@ def test_content_is_erased_in_known_places_only() -> None:
         *("search/foundation.py", "memory/service.py", "gateway/calls/retention.py"),
         "gateway/registry/secret_values.py",
         *("debugging/erasure.py", "knowledge/erasure.py"),
+        *("developer/records.py", "developer/retention.py"),
     }
     assert {name for name, row in TABLE.items() if row.irreversible} == {
         "strata_purge",
         "purge_record",
         "purge_knowledge",
         "tool_purge",
+        "strata_state_purge",
+        "strata_vector_purge",
         "executions_erase",
         "secret_set",
         "secret_remove",
@@ -168,10 +188,15 @@ def test_an_administrator_of_another_workspace_is_none_of_the_host(name: str) ->
         prepare(find(name), RESERVED[name][0], guest)
 
 
-async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(tmp_path: Path) -> None:
-    async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
+@pytest.mark.parametrize(
+    ("toolsets", "offered"), [(EVERY_TOOLSET, OFFERED), (("developer",), GRANULAR)]
+)
+async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(
+    tmp_path: Path, toolsets: tuple[str, ...], offered: Mapping[str, tuple[dict[str, Any], str]]
+) -> None:
+    async with connected(tmp_path / "m.db", toolsets=toolsets, embedder="none") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        for name, (arguments, words) in OFFERED.items():
+        for name, (arguments, words) in offered.items():
             answer = await client.call_tool(name, arguments)
             refusal = answer.structured_content
             assert answer.is_error, name
@@ -183,7 +208,7 @@ async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(tmp_path: P
             assert shlex.split(command)[0] == "stratagem"
             assert command in refusal["hint"]
 
-    assert set(OFFERED) <= listed
+    assert set(offered) <= listed
 
 
 async def test_no_tool_does_for_an_agent_what_it_may_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from stratagem.developer.embeddings import Embeddings
 from stratagem.developer.generation import Generation, Models
 from stratagem.developer.retention import RetentionTools
 from stratagem.developer.rows import TRANSACTION, row
-from stratagem.operation import PersonNeeded
+from stratagem.operation import CommandHint, PersonNeeded
 
 __all__ = ["UPKEEP_OPERATIONS"]
 
@@ -128,6 +128,8 @@ UPKEEP_OPERATIONS = (
         "Return the vector of a text, by the embedder in use.",
         positional=("text",),
         example={"text": "a red fox"},
+        # `embed` alone is the command that embeds what waits.
+        commands=(CommandHint(("embed-text",), positional=("text",)),),
     ),
     _embed(
         "strata_embed_batch",

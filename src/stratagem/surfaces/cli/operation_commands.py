@@ -284,7 +284,8 @@ class _Parameters:
     def __init__(self, operation: Operation, hint: CommandHint) -> None:
         self._hint = hint
         self._required = {*operation.parameters.get("required", ()), *hint.required}
-        shared = {parameter.name for parameter in shared_parameters()}
+        # A transaction that only reads is begun in a database that may be written to.
+        shared = {parameter.name for parameter in shared_parameters()} - {"read_only"}
         properties: Mapping[str, Mapping[str, Any]] = operation.parameters["properties"]
         self._shared = shared.intersection(properties)
         left_out = {*hint.fixed, *hint.single.values()}

@@ -213,11 +213,12 @@ class Session:
 def command(run: Callable[..., None]) -> Callable[..., None]:
     """Make a function of a session and its own options into a command with the shared ones."""
     own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+    names = {each.name for each in own}
     context = inspect.Parameter("ctx", _KEYWORD, annotation=typer.Context)
 
     def invoke(ctx: typer.Context, **given: Any) -> None:
         options: Options = ctx.obj
-        nearer = {name: given.pop(name, None) for name in _SHARED}
+        nearer = {name: given.pop(name, None) for name in _SHARED if name not in names}
         # Commands below this one, where there are any, begin with what was given here.
         ctx.obj = options.overridden(nearer)
         session = Session(ctx.obj)
@@ -226,7 +227,8 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
                 run(session, **given)
 
     invoke.__name__, invoke.__doc__ = run.__name__.rstrip("_"), run.__doc__
-    parameters = [context, *(each.replace(kind=_KEYWORD) for each in own), *shared_parameters()]
+    shared = [each for each in shared_parameters() if each.name not in names]
+    parameters = [context, *(each.replace(kind=_KEYWORD) for each in own), *shared]
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return invoke
 

@@ -26,12 +26,18 @@ def _operations(session: Session) -> None:
         return
     from stratagem.surfaces.cli.tables import brief, show, table
 
-    # A command is its operation with hyphens: a column for both would leave none for what it does.
-    rows = table("OPERATION", "TOOLSET", "DOES", "DESCRIPTION")
+    # A table for each toolset: a column for it would leave none for what an operation does. A
+    # command is its operation with hyphens.
+    toolsets: dict[str, list[Operation]] = {}
     for each in TABLE.values():
-        first = each.description.split(". ")[0].rstrip(".")
-        rows.add_row(each.name, each.toolset, _does(each), brief(first))
-    show(session.output.console, rows)
+        toolsets.setdefault(each.toolset, []).append(each)
+    for toolset, operations in toolsets.items():
+        rows = table(toolset.upper(), "DOES", "DESCRIPTION")
+        for each in operations:
+            first = each.description.split(". ")[0].rstrip(".")
+            rows.add_row(each.name, _does(each), brief(first))
+        show(session.output.console, rows)
+        session.output.console.print()
     session.output.note("As commands: without strata_, with hyphens (stratagem ranked-solutions).")
 
 
