@@ -135,6 +135,22 @@ def test_an_option_of_the_root_wins_over_a_file_for_a_server(
     assert settings.allow_hosts == ("a:1", "b:2")
 
 
+def test_a_server_tells_the_options_that_it_was_started_with(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[ServerSettings] = []
+    monkeypatch.setattr("stratagem.surfaces.server.run", started.append)
+
+    cli("serve", "--port", "7001", "--auth", "token", "--allow-host", "a:1")
+
+    (settings,) = started
+    told = {each["name"]: (each["value"], each["from"]) for each in settings.described}
+    assert told["port"] == ("7001", "--port")
+    assert told["auth"] == ("token", "--auth")
+    assert told["allow_hosts"] == ("a:1", "--allow-host")
+    assert told["workers"] == ("1", "default")
+
+
 def test_a_value_that_is_wrong_is_told_with_its_file(cli: Cli, project: Path) -> None:
     project.write_text("workers = 0\n", "utf-8")
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import click
 import typer
 
 from stratagem.errors import StratagemError
@@ -43,20 +42,15 @@ def _config(session: Session) -> None:
 
 def describe_settings(session: Session) -> tuple[dict[str, str], ...]:
     """Return the settings that a server is started with, each with where it comes from."""
-    context = click.get_current_context(silent=True)
-    return tuple(_with_option(_row(each, session), each, context) for each in SETTINGS.values())
+    return tuple(_with_option(_row(each, session), each, session) for each in SETTINGS.values())
 
 
-def _with_option(
-    row: dict[str, str], setting: Setting, context: click.Context | None
-) -> dict[str, str]:
+def _with_option(row: dict[str, str], setting: Setting, session: Session) -> dict[str, str]:
     """Return a row with what an option of the command itself says, where it was given."""
-    if context is None:
-        return row
     # An option that can be repeated is named for one of its values.
     for name in (setting.name, setting.name.removesuffix("s")):
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            value = mask_address(setting.text(context.params[name]))
+        if name in session.typed:
+            value = mask_address(setting.text(session.typed[name]))
             return {**row, "value": value, "from": f"--{name.replace('_', '-')}"}
     return row
 

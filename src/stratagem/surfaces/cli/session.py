@@ -78,8 +78,10 @@ class Options:
 class Session:
     """One run of a command: the database it works on, and where its answer goes."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, typed: Mapping[str, Any] | None = None) -> None:
+        """Begin a run of a command; `typed` are options of its own that the line has."""
         self.options = options
+        self.typed = typed or {}
         self.output = Output(json=bool(options.json))
 
     @cached_property
@@ -221,7 +223,7 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
         nearer = {name: given.pop(name, None) for name in _SHARED if name not in names}
         # Commands below this one, where there are any, begin with what was given here.
         ctx.obj = options.overridden(nearer)
-        session = Session(ctx.obj)
+        session = Session(ctx.obj, _options_of_line(ctx, given))
         if ctx.invoked_subcommand is None:
             with session.output.reporting():
                 run(session, **given)
@@ -231,6 +233,16 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
     parameters = [context, *(each.replace(kind=_KEYWORD) for each in own), *shared]
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return invoke
+
+
+def _options_of_line(ctx: typer.Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that stand in the command line, rather than in settings or nowhere."""
+    sources = {name: ctx.get_parameter_source(name) for name in given}
+    return {
+        name: given[name]
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
 
 
 def shared_parameters(*, environment: bool = False) -> list[inspect.Parameter]:

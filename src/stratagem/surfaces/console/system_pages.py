@@ -15,6 +15,7 @@ from typing import Any, Final
 from stratagem.access.scopes import PRESETS, ROLES
 from stratagem.access.service import Access
 from stratagem.access.tokens import Token
+from stratagem.answers import plural
 from stratagem.engine.moments import duration, iso
 from stratagem.errors import PermissionDenied
 from stratagem.places import display_place, is_address
@@ -24,6 +25,8 @@ from stratagem.surfaces.console.visits import Visit
 __all__ = ["SYSTEM_PAGES"]
 
 _AUDITED: Final = 30
+# What each line of the audit has; the rest differs by what happened.
+_AUDIT_FACTS: Final = ("at", "event", "sequence")
 
 
 async def system(visit: Visit) -> ConsolePage:
@@ -100,7 +103,17 @@ def _describe(token: Token, now: int) -> dict[str, Any]:
 
 
 def _audit(visit: Visit) -> list[dict[str, Any]]:
-    return _access(visit).audit(_AUDITED)
+    return [
+        {
+            **{name: each[name] for name in _AUDIT_FACTS},
+            "details": {
+                name: value
+                for name, value in each.items()
+                if name not in _AUDIT_FACTS and value is not None
+            },
+        }
+        for each in _access(visit).audit(_AUDITED)
+    ]
 
 
 async def _check(visit: Visit, _fields: dict[str, str]) -> ConsolePage:
@@ -164,7 +177,8 @@ async def _back_up(visit: Visit, fields: dict[str, str]) -> Done:
     target = Path(place).parent / Path(name).name
     kept = await asyncio.to_thread(backup, place, target, (), lambda *_: None)
     events = sum(each.events for each in kept)
-    said = f"Backed up {len(kept)} workspaces, {events:,} events, to {display_place(str(target))}."
+    copied = f"{plural(len(kept), 'workspace')}, {plural(events, 'event')}"
+    said = f"Backed up {copied}, to {display_place(str(target))}."
     return Done(visit.url("/system"), said)
 
 
