@@ -102,8 +102,11 @@ _EXIT_CODE: Final = re.compile(
     r"Command exited with code |\(exit code: )(\d{1,3})\b"
 )
 _WEB_TOOLS: Final = re.compile(r"(?i)web|fetch|browse|http|url")
-# A result is read as far as a log line of it is kept, and its end, where errors stand.
-_SCANNED_CHARS: Final = 20_000
+# How a result of MCP says that the tool failed.
+_ERROR_FLAGS: Final = ("isError", "is_error")
+# Where a client says what a command ended with: so many lines of either end.
+_SCANNED_CHARS: Final = 4_000
+_ADDED_LINES: Final = 8
 # How the escape of a surrogate begins in JSON.
 _SURROGATE: Final = "\\ud"
 
@@ -230,7 +233,7 @@ def _tool_details(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         "tool": _text_field(given, _TOOL_FIELDS) or ("Shell" if name in _SHELL_EVENTS else name),
         "arguments": arguments,
         "output": output,
-        "failed": name in _FAILURES or bool(error) or _exit_code(answer, output) != 0,
+        "failed": name in _FAILURES or bool(error) or _says_failed(arguments, answer, output),
         "interrupted": given.get("is_interrupt") is True,
     }
 
@@ -251,6 +254,14 @@ def _error_of(answer: Any) -> str:
     return error if isinstance(error, str) else ""
 
 
+def _says_failed(arguments: Any, answer: Any, output: str) -> bool:
+    """Whether a result says that it is none: of a command by its status, of others by a flag."""
+    if isinstance(arguments, Mapping) and "command" in arguments:
+        return _exit_code(answer, output) != 0
+    # What a file or a page says of statuses, or a `code` of 200, is no failure of its reader.
+    return isinstance(answer, Mapping) and any(answer.get(name) is True for name in _ERROR_FLAGS)
+
+
 def _exit_code(answer: Any, output: str) -> int:
     """Return the status that a command ended with, as its result or its words say; else 0."""
     places = [answer]
@@ -260,8 +271,9 @@ def _exit_code(answer: Any, output: str) -> int:
         code = _field(place, _CODE_FIELDS) if isinstance(place, Mapping) else None
         if isinstance(code, int):
             return code
-    ends = output[:_SCANNED_CHARS] + "\n" + output[_SCANNED_CHARS:][-_SCANNED_CHARS:]
-    found = _EXIT_CODE.search(ends)
+    # A client adds its own lines around what the command printed.
+    lines = [*output[:_SCANNED_CHARS].split("\n"), *output[-_SCANNED_CHARS:].split("\n")]
+    found = _EXIT_CODE.search("\n".join([*lines[:_ADDED_LINES], *lines[-_ADDED_LINES:]]))
     return int(found[1]) if found else 0
 
 

@@ -208,3 +208,37 @@ def test_cards_of_branches_with_like_names_are_kept_apart() -> None:
     names = ("feature/a", "feature-a", "feature.a", "f" * 200, "f" * 201)
 
     assert len({cards_path("m.db", name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "result", "failed"),
+    [
+        ("WebFetch", {"url": "https://a.example"}, {"code": 200, "result": "Welcome"}, False),
+        ("Read", {"file_path": "ci.log"}, "Exit code: 1\nError: it broke", False),
+        (
+            "Bash",
+            {"command": "cat ci.log"},
+            "\n".join(["x"] * 20 + ["Exit code: 1"] + ["x"] * 20),
+            False,
+        ),
+        ("Bash", {"command": "make"}, "Exit code: 2\nmake: *** [all] Error 1", True),
+        ("Bash", {"command": "make"}, "make: *** [all] Error 1\nCommand exited with code 2", True),
+        ("Bash", {"command": "make"}, {"output": "no", "metadata": {"exit_code": 2}}, True),
+        ("mcp__tickets__find", {"id": 7}, {"isError": True, "content": [{"text": "gone"}]}, True),
+    ],
+)
+def test_a_failure_is_what_the_client_says_and_not_what_was_read(
+    tool: str, given: dict[str, object], result: object, failed: bool
+) -> None:
+    text = json.dumps(
+        {
+            "hook_event_name": "PostToolUse",
+            "tool_name": tool,
+            "tool_input": given,
+            "tool_response": result,
+        }
+    )
+    event = parse_event("claude-code", text)
+
+    assert event is not None
+    assert event.failed is failed
