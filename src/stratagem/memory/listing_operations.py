@@ -708,7 +708,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.branch_graph,
         toolset=_TOOLSET,
         title="Graph of branches",
-        description="How did the branches come from each other, and which were merged into which?",
+        description="How the branches came from each other, and which were merged into which.",
         service=_memory,
         summarise=_say_graph,
         read_only=True,

@@ -96,7 +96,8 @@ def test_who_leaves_something_out_is_sent_to_the_help_page(cli: Cli) -> None:
 def test_a_choice_that_there_is_not_is_told_in_plain_words(cli: Cli) -> None:
     said = cli.refused("init", "emacs", code=2)
 
-    assert "Invalid value for 'client': 'emacs' is not one of 'claude-code', 'cursor'" in said
+    assert "There is no client 'emacs'." in said
+    assert "Hint: One of claude-code, claude-desktop, cursor," in said
 
 
 def test_a_file_that_is_no_database_is_refused(cli: Cli) -> None:

@@ -107,7 +107,8 @@ def test_every_command_has_help_that_names_the_shared_options(cli: Cli, flag: st
     from stratagem.surfaces.cli.app import COMMANDS
 
     for name in COMMANDS:
-        assert "--db" in cli(name, flag), name
+        # Clients call a hook as they are told to, and it finds its databases by itself.
+        assert "--db" in cli(name, flag) or name == "hook", name
 
 
 # Every character that a terminal obeys and JSON does not escape by itself.

@@ -84,7 +84,8 @@ def console(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
-@pytest.fixture(scope="session")
+# While it runs the thread has a running event loop, which tests of other modules need for themselves.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")
@@ -94,7 +95,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signed_in(chromium: Browser, console: Console) -> Iterator[BrowserContext]:
     """A browser that was opened by the address that the server printed."""
     context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 900})

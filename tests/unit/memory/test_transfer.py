@@ -151,6 +151,7 @@ def test_the_file_says_what_it_holds(filled: Stratagem, file: Path) -> None:
         "sequence": 6,
         "entries": 3,
         "events": 2,
+        "records": 0,
     }
     assert last == {"type": "end", "lines": 6, "sha256": done.sha256}
     assert [record["type"] for record in records] == ["entry"] * 3 + ["event"] * 2

@@ -29,9 +29,19 @@ _FAILED = 1
 _LINES_MAX = 20
 
 
+def _complete_client(incomplete: str) -> list[str]:
+    from stratagem.clients.catalogue import CLIENTS
+
+    return [name for name in CLIENTS if name.startswith(incomplete)]
+
+
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[CLIENT]...", help="Which clients. Default: those that are installed."),
+    typer.Argument(
+        metavar="[CLIENT]...",
+        help="Which clients. Default: those that are installed.",
+        autocompletion=_complete_client,
+    ),
 ]
 _Project = Annotated[
     bool,
