@@ -662,7 +662,7 @@ TABLE: dict[str, Row] = {
     "auto_correction_unavailable": Row(503, -32050, 6, "AUTO_CORRECTION_UNAVAILABLE", "nobody"),
     "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR", "tool"),
     "chromadb_error": Row(500, -32050, 6, "CHROMADB_ERROR", "tool"),
-    "embedding_error": Row(500, -32050, 6, "EMBEDDING_ERROR", "tool"),
+    "embedding_error": Row(503, -32050, 6, "EMBEDDING_ERROR", "tool"),
     "internal_error": Row(500, -32603, 1, "EXECUTION_ERROR", "tool"),
 }
 

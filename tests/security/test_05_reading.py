@@ -10,7 +10,7 @@ import pytest
 
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
-from tests.security.house import House, make_token, opened, serving
+from tests.security.house import EVERY_TOOLSET, House, make_token, opened, serving
 
 ERROR = "PressError: cannot open the valve 3"
 HOOK = {
@@ -82,7 +82,61 @@ READS: dict[str, list[dict[str, Any]]] = {
     "resource_versions": [{"resourceId": "prompt"}],
     "servers_list": [{}],
     "providers_list": [{}],
-    "provider_tools": [{"provider": "openai"}],
+    "provider_tools": [{"provider": "openai", "tools": ["press"]}],
+    "credentials_list": [{}],
+    "guardrails_list": [{}],
+    "review_list": [{}],
+    "get_graph": [{}, {"concept": "{one}"}],
+    "strata_activity": [{}],
+    "strata_branch_graph": [{}],
+    "strata_compare": [{"compare": "other"}],
+    "strata_explain_search": [{"query": "known"}],
+    "strata_facets": [{}],
+    "strata_sessions": [{}],
+    "strata_branch_current": [{}],
+    "strata_branch_diff": [{"compare": "other"}],
+    "strata_branch_exists": [{"name": "other"}],
+    "strata_branch_get": [{"name": "other"}],
+    "strata_branch_list": [{}],
+    "strata_branch_use": [{"name": "default"}],
+    "strata_bundle_validate": [{"name": "kept"}],
+    "strata_db_info": [{}],
+    "strata_db_ping": [{}],
+    "strata_db_time_range": [{}],
+    "strata_durability_counters": [{}],
+    "strata_embed": [{"text": "a red fox"}],
+    "strata_embed_batch": [{"texts": ["a red fox", "a grey wolf"]}],
+    "strata_embed_status": [{}],
+    "strata_tokenize": [{"text": "a red fox"}],
+    "strata_detokenize": [{"tokens": [2000]}],
+    "strata_event_get": [{"sequence": 1}],
+    "strata_event_len": [{}],
+    "strata_event_list": [{}],
+    "strata_generate_unload": [{}],
+    "strata_json_get": [{"key": "profile", "path": "$.name"}],
+    "strata_json_history": [{"key": "profile"}],
+    "strata_json_list": [{}],
+    "strata_kv_get": [{"key": "city"}],
+    "strata_kv_get_many": [{"keys": ["city", "nothing"]}],
+    "strata_kv_history": [{"key": "city"}],
+    "strata_kv_list": [{"prefix": "c"}],
+    "strata_models_list": [{}],
+    "strata_models_local": [{}],
+    "strata_models_pull": [{"name": "static"}],
+    "strata_space_current": [{}],
+    "strata_space_exists": [{"name": "default"}],
+    "strata_space_list": [{}],
+    "strata_space_use": [{"name": "default"}],
+    "strata_state_get": [{"cell": "leader"}],
+    "strata_state_history": [{"cell": "leader"}],
+    "strata_state_list": [{}],
+    "strata_txn_info": [{"transaction": "{transaction}"}],
+    "strata_txn_is_active": [{"transaction": "{transaction}"}],
+    "strata_vector_get": [{"collection": "docs", "key": "a"}],
+    "strata_vector_history": [{"collection": "docs", "key": "a"}],
+    "strata_vector_list_collections": [{}],
+    "strata_vector_search": [{"collection": "docs", "query": [1, 0.1, 0]}],
+    "strata_vector_stats": [{"name": "docs"}],
 }
 IDS: dict[str, str] = {}
 
@@ -91,7 +145,9 @@ IDS: dict[str, str] = {}
 def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """Give a server whose database has something of everything."""
     path = tmp_path_factory.mktemp("stocked") / "memory.db"
-    with opened(path) as runtime:
+    bundles = path.parent / "bundles"
+    bundles.mkdir()
+    with opened(path, bundles=str(bundles)) as runtime:
 
         def call(name: str, arguments: dict[str, Any]) -> Any:
             return runtime.call(name, arguments, Caller("test"))
@@ -113,6 +169,18 @@ def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         }
         IDS["incident"] = call("add_incident", incident)["incident_id"]
         call("tool_register", HOOK)
+        for name in (
+            "strata_kv_put",
+            "strata_json_set",
+            "strata_state_set",
+            "strata_vector_create_collection",
+            "strata_vector_upsert",
+            "strata_event_append",
+        ):
+            call(name, dict(TABLE[name].example or {}))
+        call("strata_bundle_export", {"name": "kept"})
+        begun = runtime.call("strata_txn_begin", {}, Caller("token:readonly"))
+        IDS["transaction"] = begun["transaction"]
         call("resource_create", {"type": "prompt", "name": "prompt", "content": "hello"})
     tokens = {
         name: make_token(path, name.replace(":", "."), *scopes, rate=1_000_000)
@@ -123,7 +191,9 @@ def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             "knowledge:read": ("knowledge:read", "memory:read"),
         }.items()
     }
-    with serving(path, embedder="static") as house:
+    with serving(
+        path, embedder="static", bundles=str(bundles), toolsets=(*EVERY_TOOLSET, "developer")
+    ) as house:
         house.tokens = tokens
         yield house
 
@@ -185,9 +255,10 @@ def test_a_branch_is_compared_as_far_as_the_token_reads(stocked: House) -> None:
         assert answer["ours"] == len(answer["results"])
         return {each["namespace"] for each in answer["results"]}
 
-    assert seen("readonly") == {"default", "knowledge", "debugging", "gateway"}
-    assert seen("memory:read") == {"default"}
-    assert seen("knowledge:read") == {"default", "knowledge"}
+    memory = {"default", "default/docs"}
+    assert seen("readonly") == memory | {"knowledge", "debugging", "gateway"}
+    assert seen("memory:read") == memory
+    assert seen("knowledge:read") == memory | {"knowledge"}
 
 
 @pytest.mark.parametrize("name", ["error_diagnose", "tools_recommend_on_error"])

@@ -68,6 +68,7 @@ async def _over_http(path: Path, bundles: Path) -> AsyncIterator[Client]:
             yield client
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("way", [_over_stdio, _over_http], ids=["stdio", "http"])
 async def test_every_granular_tool_answers(tmp_path: Path, way: Any) -> None:
     bundles = tmp_path / "bundles"

@@ -56,7 +56,7 @@ def format_tools(
             "tools",
             f"has {len(tools)} entries, more than the provider takes",
             limit=count_max,
-            hint="Name fewer tools in enabledTools.",
+            hint="Name those that are needed: in tools, or once and for all in enabledTools.",
         )
     written: dict[str, dict[str, Any]] = {}
     for at, tool in enumerate(tools):

@@ -12,7 +12,8 @@ from stratagem.gateway.calls.breakers import Breakers
 
 def test_each_host_is_a_circuit_of_its_own() -> None:
     with stratagem.open(":memory:", embedder="none") as db:
-        tool = db.runtime.gateway.registry.builtin["api_caller"]
+        reader = db.runtime.foundation.store.reader()
+        tool = db.runtime.gateway.registry.standard.tools(reader)["api_caller"]
 
     for url, circuit in {
         "https://slow.example/a?b": "api_caller slow.example",
