@@ -81,8 +81,8 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
         redaction._compile_rules(each) for each in ("basic", "strict")
     ],
     # Called when the module is imported.
-    "gateway/learning/diagnosis.py:_row": lambda: importlib.import_module(
-        "stratagem.gateway.learning.diagnosis"
+    "gateway/calls/error_readings.py:_row": lambda: importlib.import_module(
+        "stratagem.gateway.calls.error_readings"
     ),
     "gateway/learning/debugging_advice.py:mask_values": lambda: importlib.import_module(
         "stratagem.gateway.learning.debugging_advice"

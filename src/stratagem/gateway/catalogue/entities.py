@@ -23,7 +23,7 @@ _MONTH: Final = (
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
 )
 _DAY: Final = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
-_AMOUNT: Final = r"\d{1,3}(?:[,.' ]\d{3})*(?:[.,]\d{1,2})?(?!\d)|\d{1,15}(?:[.,]\d{1,2})?(?!\d)"
+_AMOUNT: Final = r"\d{1,3}(?:[,.' ]\d{3}){0,5}(?:[.,]\d{1,2})?(?!\d)|\d{1,15}(?:[.,]\d{1,2})?(?!\d)"
 _SCALE: Final = r"(?: ?(?:thousand|million|billion|trillion|[kKmMbB]n?)\b)?"
 _CURRENCY: Final = r"(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|BRL|dollars?|euros?|pounds?|francs?|yen)\b"
 _UNIT: Final = (

@@ -13,7 +13,9 @@ from stratagem.gateway.definitions.contract import ContentResult
 
 __all__ = ["TOOLS"]
 
-_FENCE: Final = re.compile(r"^```[^\n`]{0,40}+\n(?P<code>.*?)\n?```\s*$", re.DOTALL | re.MULTILINE)
+# Two patterns: in one, each fence that is opened and never closed would read the rest of the text.
+_FENCE_OPEN: Final = re.compile(r"^```[^\n`]{0,40}+\n", re.MULTILINE)
+_FENCE_CLOSE: Final = re.compile(r"^ {0,3}+```[ \t\r]{0,40}+$", re.MULTILINE)
 
 
 async def _text(run: ToolRun) -> dict[str, Any]:
@@ -34,11 +36,23 @@ async def _code(run: ToolRun) -> dict[str, Any]:
     if given.get("context"):
         prompt = f"{prompt}\n\nThe code that it has to work with:\n\n{given['context']}"
     answer = await ask_model(run, prompt=prompt, system=system)
-    text = answer.pop("text")
-    block = _FENCE.search(text)
-    code = block["code"] if block else text
-    rest = (text[: block.start()] + text[block.end() :]).strip() if block else ""
-    return {"code": code.strip("\n") + "\n", "language": given["language"], "notes": rest, **answer}
+    code, notes = _split_code(answer.pop("text"))
+    return {
+        "code": code.strip("\n") + "\n",
+        "language": given["language"],
+        "notes": notes,
+        **answer,
+    }
+
+
+def _split_code(text: str) -> tuple[str, str]:
+    """Return the first block of code and what is said around it; all is code without a block."""
+    opening = _FENCE_OPEN.search(text)
+    closing = _FENCE_CLOSE.search(text, opening.end()) if opening else None
+    if opening is None or closing is None:
+        return text, ""
+    around = text[: opening.start()] + text[closing.end() :]
+    return text[opening.end() : closing.start()], around.strip()
 
 
 async def _images(run: ToolRun) -> ContentResult:

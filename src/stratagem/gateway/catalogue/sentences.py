@@ -8,7 +8,9 @@ from typing import Final
 __all__ = ["split_sentences", "words_of"]
 
 # An end is followed by a blank; in scripts without blanks it stands alone.
-_END: Final = re.compile(r"[.!?…]++[\"'”’)\]]{0,3}(?=\s)|[\u3002\uff01\uff1f]|\n[ \t]*+\n")
+_END: Final = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]]{0,3}(?=\s)|[\u3002\uff01\uff1f]|\n[ \t]*+\n"
+)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # An abbreviation before a full stop: the sentence goes on.
 _ABBREVIATIONS: Final = frozenset(
