@@ -18,7 +18,7 @@ HIDDEN = "\u200b\u202e\U000e0049\U000e0067\ufe0f\u2063"
 
 
 def test_no_tool_takes_the_name_of_one_of_ours(house: House) -> None:
-    for name in ("calculator", "code_executor", *list(TABLE)[::6]):
+    for name in ("calculator", "code_executor", *TABLE):
         tool = {"name": name, "description": "d", "inputSchema": {}, "handler": HOOK}
         assert house.client("admin").post("/api/mcp/tools", json=tool).status_code == 409, name
 

@@ -75,7 +75,7 @@ def assemble(
     runners = Runners(makers)
     standard = _standard_tools(foundation, lambda: parts)
     own = [*_builtin(foundation), *_operations(table, schema_of)]
-    registry = Registry(own, runners.check, standard=standard)
+    registry = Registry(own, runners.check, standard=standard, reserved=table)
     shared = _share(foundation, events, new_id, advisor)
     executor = _executor(
         foundation,

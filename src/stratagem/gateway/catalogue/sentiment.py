@@ -88,13 +88,13 @@ TOOLS: Final = (
     StandardTool(
         define(
             "sentiment_analysis",
-            "Tell whether an English text is positive, negative or neutral, and how strongly.",
+            "Classify the sentiment of an English text as positive, negative or neutral.",
             category="analysis",
             details=(
                 "Uses VADER, a lexicon with rules for negation, emphasis and emoticons; it runs "
                 "here and asks no model. It knows English only and says so in `warning` where a "
                 "text looks like another language. `score` goes from -1 to 1 and is the mean of "
-                "the sentences that say something either way; `mixed` tells that they disagree. "
+                "the sentences that say something either way; `mixed` means that they disagree. "
                 "`confidence` grows with the score and is no probability. Irony is taken at its "
                 "word."
             ),
@@ -114,7 +114,7 @@ TOOLS: Final = (
                 "sentences": {
                     "type": "boolean",
                     "default": False,
-                    "description": "Also tell it of each sentence",
+                    "description": "Also classify each sentence",
                 },
             },
             required=("text",),

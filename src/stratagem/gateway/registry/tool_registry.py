@@ -34,8 +34,6 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*")
 _SECRET_FIELD: Final = re.compile(r"authorization|token|secret|password|api[-_]?key", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _DEFINITIONS_MAX: Final = 20_000
-# Operations that are no tools themselves; a tool of their name would stand before them.
-_RESERVED: Final = frozenset({"tool_execute", "tools_batch", "tools_pipeline"})
 
 # Checks a handler and returns warnings.
 CheckHandler = Callable[[Mapping[str, Any]], list[str]]
@@ -79,9 +77,12 @@ class Registry:
         check_handler: CheckHandler,
         known: dict[int, Tool] | None = None,
         standard: StandardTools | None = None,
+        reserved: Collection[str] = (),
     ) -> None:
         self.builtin = {tool.name: tool for tool in builtin}
         self.standard: StandardTools = standard or NoStandardTools()
+        # Operations that are no tools themselves; a tool of their name would stand before them.
+        self.reserved = frozenset(reserved)
         self.check_handler = check_handler
         self.known = {} if known is None else known
 
@@ -172,7 +173,7 @@ class Registry:
 
     def taken_names(self, reader: Reader, view: View) -> TakenNames:
         """Return the names that are taken: nobody owns those of built-in tools."""
-        reserved = ((name, None) for name in _RESERVED)
+        reserved = ((name, None) for name in self.reserved)
         every = (
             (tool.name, tool.owner) for tool in self.all(reader, view) if tool.unavailable is None
         )
@@ -197,7 +198,7 @@ class Registry:
             ValidationFailed: The definition cannot be taken.
         """
         name = _check_name(given.get("name"))
-        if name in self.builtin or name in _RESERVED or self._is_standard(transaction, name):
+        if name in self.builtin or name in self.reserved or self._is_standard(transaction, name):
             raise ToolExists(
                 f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
             )
@@ -352,6 +353,7 @@ class _LimitedRegistry(Registry):
             registry.check_handler,
             registry.known,
             registry.standard,
+            registry.reserved,
         )
         self._foundation = foundation
         self._tool_sets = tool_sets

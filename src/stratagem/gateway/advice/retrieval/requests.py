@@ -27,6 +27,8 @@ _EDGES: Final = "¿¡.,;:!?()[]{}\"'`«»„“”。、，？！"  # noqa: RUF0
 _GUESSED: Final = 0.8
 # So many words of another language make a request one of that language.
 _FOREIGN_MIN: Final = 2
+# "Tell" says that there is to be an answer, and nothing of what it is about.
+_EMPTY_WORDS: Final = STOP_WORDS | {"tell"}
 # Vietnamese writes every syllable by itself.
 _PHRASE_MAX: Final = 3
 
@@ -67,7 +69,7 @@ def read(text: str, vocabulary: Vocabulary) -> Request:
     for found, english in _parts(chunks, bare, vocabulary, foreign=foreign):
         words |= {tuple(each.terms): each for each in found if tuple(each.terms) not in words}
         meant += english or [each.said for each in found]
-    telling = [each for each in words.values() if not STOP_WORDS.issuperset(each.terms)]
+    telling = [each for each in words.values() if not _EMPTY_WORDS.issuperset(each.terms)]
     kept = telling or list(words.values()) or _symbols(text)
     # The meaning of English is compared as it was written: a guess at a word may be wrong.
     translated = foreign or not text.isascii()
