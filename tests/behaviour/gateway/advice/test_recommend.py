@@ -157,13 +157,14 @@ def test_deprecated_tools_come_last(db: stratagem.Stratagem) -> None:
     add(db, "slurp", "DEPRECATED: Use read_text. Read a text file from disk.", text, ("path",))
     add(db, "cat", "Read a text file from disk.", text, ("path",), status="deprecated")
 
-    told = ask(db, "read a text file from disk", maxRecommendations=10)
+    told = ask(db, "read a text file from disk", maxRecommendations=limits.RECOMMENDED_MAX)
 
     assert names(told)[0] in {"read_text", "read_file"}
     ours = [
         each for each in told["recommendedTools"] if each["name"] in {"read_text", "slurp", "cat"}
     ]
     assert {each["name"] for each in ours[1:]} == {"slurp", "cat"}
+    assert {*names(told)[-2:]} == {"slurp", "cat"}
     assert "it is deprecated" in ours[-1]["reasoning"]
 
 
