@@ -36,11 +36,13 @@ _LOOKS: Final = frozenset(
 )
 _GIT_LOOKS: Final = frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"})
 # What stands around a command without making it another one.
-_SETUP: Final = re.compile(r"(?:cd|export|source|set)\s[^&;|]*+(?:&&|;)\s*|[A-Z_]+=[^\s&;|]*+\s+")
+_SETUP: Final = re.compile(
+    r"(?:cd|export|source|set)\s[^&;|]{0,300}+(?:&&|;)\s*+|(?<![A-Z_])[A-Z_]++=[^\s&;|]*+\s++"
+)
 # `python -m pytest` and `uv run pytest` run what `pytest` runs.
 _RUNNER: Final = re.compile(r"^(?:uv run\s+|poetry run\s+)?(?:python3?\s+-m\s+)?")
 _PIPED: Final = re.compile(
-    r"\s*(?:2?>{1,2}\s?&?\S+|\|\s*(?:tail|head|grep|tee|cat|less)\b[^|&;]*+)"
+    r"(?<!\s)\s*+(?:2?>{1,2}\s?&?\S++|\|\s*+(?:tail|head|grep|tee|cat|less)\b[^|&;]*+)"
 )
 
 
@@ -104,7 +106,7 @@ def _action(event: HookEvent) -> str:
     """Say what a tool changed; empty for one that only looked."""
     command = event.command.strip()
     if command:
-        return "" if _only_looks(command) else f"Run: {command}"
+        return "" if _only_looks(command[:_COMMAND_CHARS]) else f"Run: {command}"
     if not _EDITS.search(event.tool) or not isinstance(event.arguments, Mapping):
         return ""
     given = event.arguments
