@@ -54,7 +54,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_branch", {"action": "list"}, "* default\n  trial (from default at @"),
     ("strata_branch", {"action": "diff", "compare": "trial"}, "1 changed"),
     ("strata_branch", {"action": "merge", "source": "trial", "preview": True}, "Would merge 1"),
-    ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 entry"),
+    ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 change"),
     ("strata_branch", {"action": "switch", "name": "trial"}, "You are on the branch 'trial' now."),
     (
         "strata_branch",
