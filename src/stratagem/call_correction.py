@@ -43,7 +43,7 @@ class CorrectedCall(NamedTuple):
     """The arguments to run with, and what was done to them, in a line."""
 
     arguments: dict[str, Any]
-    said: str
+    notice: str
 
 
 class CallCorrector:

@@ -193,7 +193,7 @@ class Corrected(Protocol):
         """The arguments to run with."""
 
     @property
-    def said(self) -> str:
+    def notice(self) -> str:
         """What was done to them, in a line."""
 
 
@@ -249,7 +249,7 @@ def _read_call(
         if corrected is None:
             _name_other_operation(operation, refusal)
             raise
-        arguments, said = corrected.arguments, [corrected.said]
+        arguments, said = corrected.arguments, [corrected.notice]
         given = read_input(operation, arguments)
     if correct is not None and operation.action_aliases:
         renamed = _rename_for_action(operation, given)

@@ -8,7 +8,7 @@ from typing import Any
 from stratagem.answers import fit_list
 from stratagem.developer.entries import JsonDocuments, KeyValues
 from stratagem.developer.events import EventStream
-from stratagem.developer.rows import TRANSACTION, Answer, budget, found, row
+from stratagem.developer.rows import TRANSACTION, Answer, budget, render_optional, row
 from stratagem.developer.state import StateCells
 from stratagem.memory.listing_operations import (
     fit_events,
@@ -70,7 +70,7 @@ ENTRY_OPERATIONS = (
         "Get a value",
         "Return what is stored under a key, now or `as_of` a past moment.",
         positional=("key",),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"key": "city"},
         commands=_command("kv", "get", "Show what is stored under a key, as JSON.", "key"),
@@ -157,7 +157,7 @@ ENTRY_OPERATIONS = (
         "Get from a document",
         "Return what is at a place of a JSON document, now or `as_of` a past moment.",
         positional=("key", "path"),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"key": "profile", "path": "$.name"},
         commands=_command("json", "get", "Show a place of a document.", "key", "path"),
@@ -227,7 +227,7 @@ ENTRY_OPERATIONS = (
         "Get a cell",
         "Return a state cell with its counter, now or `as_of` a past moment.",
         positional=("cell",),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"cell": "leader"},
     ),
@@ -306,7 +306,7 @@ ENTRY_OPERATIONS = (
         "Get an event",
         "Return the event with a sequence.",
         positional=("sequence",),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"sequence": 1},
     ),

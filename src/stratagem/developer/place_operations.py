@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from stratagem.developer.branches import BranchTools
-from stratagem.developer.rows import TRANSACTION, fit_results, found, row
+from stratagem.developer.rows import TRANSACTION, fit_results, render_optional, row
 from stratagem.developer.spaces import SpaceTools
 from stratagem.developer.transactions import TransactionTools
 
@@ -34,7 +34,7 @@ PLACE_OPERATIONS = (
         "Get a branch",
         "Return a branch by its name: where it comes from, and when it was made.",
         positional=("name",),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"name": "default"},
     ),

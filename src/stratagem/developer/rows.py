@@ -11,7 +11,16 @@ from stratagem import limits
 from stratagem.answers import fit_list, plain
 from stratagem.operation import Hints, Operation, SdkMethod, operation
 
-__all__ = ["TOOLSET", "TRANSACTION", "Answer", "budget", "fit_results", "found", "row", "say_json"]
+__all__ = [
+    "TOOLSET",
+    "TRANSACTION",
+    "Answer",
+    "budget",
+    "fit_results",
+    "render_optional",
+    "row",
+    "say_json",
+]
 
 Answer = dict[str, Any]
 TOOLSET: Final = "developer"
@@ -24,7 +33,7 @@ def say_json(answer: Mapping[str, Any]) -> str:
     return orjson.dumps(answer).decode()
 
 
-def found(result: Any) -> Answer:
+def render_optional(result: Any) -> Answer:
     """Return a result with whether there is one; a miss is no error."""
     return {"found": False} if result is None else {"found": True, **plain(result)}
 

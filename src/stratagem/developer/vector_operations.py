@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from stratagem.answers import fit_list
-from stratagem.developer.rows import TRANSACTION, Answer, budget, fit_results, found, row
+from stratagem.developer.rows import TRANSACTION, Answer, budget, fit_results, render_optional, row
 from stratagem.developer.vectors import VectorCollections
 from stratagem.operation import PersonNeeded
 
@@ -77,7 +77,7 @@ VECTOR_OPERATIONS = (
         "Get a vector",
         "Return a vector with its metadata, now or `as_of` a past moment.",
         positional=("collection", "key"),
-        render=found,
+        render=render_optional,
         read_only=True,
         example={"collection": "docs", "key": "a"},
     ),

@@ -240,7 +240,7 @@ class Concepts(BoundSystem):
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             concept = records.concept(concept_id)
             draft = Draft(CONCEPT_DELETED, {}, CONCEPTS, concept.id)
-            return _around(records, transaction, draft)
+            return _append_and_refresh(records, transaction, draft)
 
         answer = self._change(
             work, "delete_concept", {"concept_id": concept_id}, branch, request_id
@@ -267,7 +267,7 @@ class Concepts(BoundSystem):
                     hint="There is nothing to restore.",
                 )
             whole = _last_content(records, concept_id)
-            return _around(
+            return _append_and_refresh(
                 records, transaction, Draft(CONCEPT_RESTORED, whole, CONCEPTS, concept_id)
             )
 
@@ -312,7 +312,9 @@ def new_concept_id(log: LogReader, number: int = 0) -> str:
     return str(UUID(bytes=hashlib.sha256(head.hash + seed).digest()[:16], version=4))
 
 
-def _around(records: ConceptRecords, transaction: Transaction, draft: Draft) -> dict[str, Any]:
+def _append_and_refresh(
+    records: ConceptRecords, transaction: Transaction, draft: Draft
+) -> dict[str, Any]:
     """Delete or restore a concept, and bring up to date what hangs on it."""
     assert draft.key is not None
     appended: Appended = transaction.append(records.view.branch, [draft])[0]

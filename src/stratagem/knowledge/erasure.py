@@ -109,7 +109,7 @@ class _Collector:
             )
         relationships = set(self._relationships(concept_id))
         evidence = set(self._with_facet(ABOUT_FACET + concept_id))
-        known = set(self._known(concept_id))
+        known = set(self._records_that_name(concept_id))
         return [
             (CONCEPTS, concept_id),
             (CERTAINTIES, concept_id),
@@ -125,7 +125,7 @@ class _Collector:
             for event in self._reader.log.contents([link.sequence for link in links]).values():
                 yield str(event.key)
 
-    def _known(self, concept_id: str) -> Iterator[str]:
+    def _records_that_name(self, concept_id: str) -> Iterator[str]:
         for view in self._views:
             after: str | None = ""
             while after is not None:

@@ -89,7 +89,7 @@ class Projections:
         """Make everything that waits or was given up due at once; say how many were given up."""
         names = [each.name for each in self._store.reader().outbox.projections()]
         if name is not None and name not in names:
-            raise self._unknown(name, names)
+            raise self._no_such_projection(name, names)
         found = {
             each: self._store.write(partial(_retry, each), ACTOR)
             for each in ([name] if name else names)
@@ -142,7 +142,7 @@ class Projections:
         """Put no more events into the outbox for a projection, and forget those that wait."""
         names = [each.name for each in self._store.reader().outbox.projections()]
         if name not in names:
-            raise self._unknown(name, names)
+            raise self._no_such_projection(name, names)
         self._store.write(lambda transaction: transaction.outbox.drop(name), ACTOR)
 
     def close(self) -> None:
@@ -155,11 +155,11 @@ class Projections:
     def _feeder(self, name: str) -> Feeder:
         feeder = self._feeders.get(name)
         if feeder is None:
-            raise self._unknown(name, list(self._feeders))
+            raise self._no_such_projection(name, list(self._feeders))
         return feeder
 
     @staticmethod
-    def _unknown(name: str, known: Sequence[str]) -> ValidationFailed:
+    def _no_such_projection(name: str, known: Sequence[str]) -> ValidationFailed:
         return ValidationFailed(
             f"There is no projection {name!r} here.",
             field="name",

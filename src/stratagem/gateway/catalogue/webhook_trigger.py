@@ -91,17 +91,17 @@ async def _send(
             failed: Any = error
         else:
             if response.status not in _RETRIED or attempt > retries:
-                return _taken(response, attempt), attempt
+                return _accepted_response(response, attempt), attempt
             failed = response
             wait = max(wait, retry_after(response.headers) or 0.0)
         if wait > _PAUSE_SECONDS_MAX or clock() + wait > deadline:
-            return _taken(failed, attempt), attempt
+            return _accepted_response(failed, attempt), attempt
         run.call.progress(None, f"attempt {attempt} failed; trying again")
         await asyncio.sleep(wait)
     raise AssertionError("the last attempt returns or raises")
 
 
-def _taken(response: Any, attempt: int) -> Response:
+def _accepted_response(response: Any, attempt: int) -> Response:
     if isinstance(response, Exception):
         raise response
     assert isinstance(response, Response)

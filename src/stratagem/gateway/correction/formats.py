@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["DATE_ORDERS", "rewritten"]
+__all__ = ["DATE_ORDERS", "propose_formats"]
 
 Proposal = tuple[str, Any]
 
@@ -64,7 +64,7 @@ _MIDNIGHT: Final = re.compile(r"00:00(?::00(?:\.0+)?)?(?:z|\+00:00)?")
 Order = Callable[[], str | None]
 
 
-def rewritten(value: Any, form: str, order: Order) -> Iterator[Proposal]:
+def propose_formats(value: Any, form: str, order: Order) -> Iterator[Proposal]:
     """Yield a value in the form that is asked for; several where it can be read in several ways.
 
     `order` says in which order earlier calls wrote day and month, or None.

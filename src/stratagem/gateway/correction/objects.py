@@ -93,7 +93,9 @@ class _Sorting:
             if len(likely) == 1:
                 self.claims.setdefault(likely[0].name, []).append(key)
         # What becomes of unknown names decides whether defaults can be trusted: they come first.
-        found = {key: self._unknown(key, meant[key], absent, missing) for key in unknown}
+        found = {
+            key: self._slot_of_unknown_name(key, meant[key], absent, missing) for key in unknown
+        }
         for key in self.value:
             if key not in meant:
                 found[key] = self._read_known(key, self.value[key])
@@ -189,7 +191,7 @@ class _Sorting:
         name, pattern = slip
         return [NameMatch(name, pattern if pattern == "key_style_variant" else "key_slip_allowed")]
 
-    def _unknown(
+    def _slot_of_unknown_name(
         self, key: str, meant: list[NameMatch], absent: list[str], missing: list[str]
     ) -> Slot:
         item = self.value[key]

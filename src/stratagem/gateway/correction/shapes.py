@@ -380,4 +380,4 @@ def _fit_format(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Itera
         hints = attempt.hints(HintKind.DATE_ORDER, steps, "day/month")
         return str(hints[0].meaning) if hints and hints[0].certain else None
 
-    yield from formats.rewritten(value, form, order)
+    yield from formats.propose_formats(value, form, order)

@@ -61,7 +61,7 @@ def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     inner = reader.found_in(text)
     if inner is not None:
         if not called:
-            yield _around(attempt, text, inner), inner
+            yield _pattern_of_embedded_json(attempt, text, inner), inner
         return
     yield from _read_object_text(node, text)
     yield from _sole(node, text)
@@ -174,7 +174,7 @@ def _unescape(text: str) -> str | None:
     return inner if isinstance(inner, str) else None
 
 
-def _around(attempt: Attempt, text: str, inner: str) -> str:
+def _pattern_of_embedded_json(attempt: Attempt, text: str, inner: str) -> str:
     """Return the pattern of JSON with text around it: nothing is lost where that says nothing."""
     before, _, after = text.partition(inner)
     said = re.findall(r"[^\W_]+", f"{before} {after}".casefold())

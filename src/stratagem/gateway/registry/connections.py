@@ -162,7 +162,7 @@ def _check_credentials(settings: Mapping[str, Any]) -> None:
                 )
 
 
-def _need(settings: Mapping[str, Any], field: str, why: str) -> None:
+def _require_setting(settings: Mapping[str, Any], field: str, why: str) -> None:
     if not settings.get(field):
         raise ValidationFailed(f"`settings.{field}` is needed {why}.", field=f"settings.{field}")
 
@@ -170,19 +170,19 @@ def _need(settings: Mapping[str, Any], field: str, why: str) -> None:
 def _check_search(settings: Mapping[str, Any]) -> None:
     provider = settings["provider"]
     if provider == "searxng":
-        _need(settings, "url", "for SearXNG: the address of your instance")
+        _require_setting(settings, "url", "for SearXNG: the address of your instance")
     if provider == "brave":
-        _need(settings, "apiKey", "for Brave: the name of the secret, as ${BRAVE_KEY}")
+        _require_setting(settings, "apiKey", "for Brave: the name of the secret, as ${BRAVE_KEY}")
     if "url" in settings:
         check_url(settings["url"], field="settings.url")
 
 
 def _check_database(settings: Mapping[str, Any]) -> None:
     if settings["engine"] == "postgres":
-        _need(settings, "host", "for PostgreSQL")
-        _need(settings, "database", "for PostgreSQL")
+        _require_setting(settings, "host", "for PostgreSQL")
+        _require_setting(settings, "database", "for PostgreSQL")
         return
-    _need(settings, "path", "for a database in a file")
+    _require_setting(settings, "path", "for a database in a file")
     _check_path(settings)
 
 

@@ -233,7 +233,7 @@ class PrimitiveService:
                 toolsets=sorted(self._caller.tool_sets),
             )
         registered, prompts = await self._foundation.read_async(self._read_registry)
-        known = {name: registered[name] for name in _chosen(given, registered)}
+        known = {name: registered[name] for name in _select_servers(given, registered)}
         allowed = [name for name, tools in known.items() if _QUARANTINED not in tools.values()]
         readings = {name: asyncio.create_task(self._read(name)) for name in allowed}
         if readings:
@@ -291,7 +291,7 @@ class PrimitiveService:
             return known, frozenset(prompts)
 
 
-def _chosen(
+def _select_servers(
     given: inputs.UpstreamListInput, registered: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
     """Return the servers that are asked for.

@@ -190,10 +190,10 @@ def join(key: Hashable, connect: Callable[[], Connection]) -> tuple[Pool, Callab
     return pool, leave
 
 
-def _disown() -> None:
+def _detach_after_fork() -> None:
     _inherited.append(_pools.open)
     _pools.begin()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown)
+    os.register_at_fork(after_in_child=_detach_after_fork)

@@ -145,12 +145,12 @@ def _try_lock(connection: Connection) -> bool:
 
 def _prepare(connection: Connection, store: PostgresStore) -> None:
     """Create what the migrations need, as far as it does not exist."""
-    there, pgvector = _ground(connection)
+    there, pgvector = _read_installation(connection)
     if not there:
         connection.execute(_sql("make_schema"))
     if pgvector is None:
         connection.execute(_sql("make_extension"))
-        _, pgvector = _ground(connection)
+        _, pgvector = _read_installation(connection)
     if tuple(map(int, pgvector.split(".")[:2])) < PGVECTOR_MIN:
         raise StorageUnavailable(
             f"The database has pgvector {pgvector}; 0.8 is the oldest that will do.",
@@ -160,8 +160,11 @@ def _prepare(connection: Connection, store: PostgresStore) -> None:
     connection.execute(_sql("make_migrations"))
 
 
-def _ground(connection: Connection) -> tuple[bool, Any]:
-    there, pgvector = connection.execute(_sql("ground"), (SCHEMA,)).fetchone() or (False, None)
+def _read_installation(connection: Connection) -> tuple[bool, Any]:
+    there, pgvector = connection.execute(_sql("installation"), (SCHEMA,)).fetchone() or (
+        False,
+        None,
+    )
     return there, pgvector
 
 

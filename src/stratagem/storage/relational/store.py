@@ -120,7 +120,7 @@ class SqlStore(ABC):
             self._unusable = self._unusable or "The database was closed."
             self._release()
 
-    def disown(self) -> None:
+    def detach_after_fork(self) -> None:
         """Leave everything to the process that this one was forked from.
 
         Connections can neither be used on both sides of a fork nor be closed on this one.
@@ -159,7 +159,7 @@ class SqlStore(ABC):
             raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
 
     def _register(self) -> None:
-        """Have the store disowned in every process that is forked from this one."""
+        """Have the store detached in every process that is forked from this one."""
         _open_stores.add(self)
 
 
@@ -168,10 +168,10 @@ _open_stores: WeakSet[SqlStore] = WeakSet()
 _inherited: list[Iterable[object]] = []
 
 
-def _disown_all() -> None:
+def _detach_stores_after_fork() -> None:
     for store in list(_open_stores):
-        store.disown()
+        store.detach_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)
+    os.register_at_fork(after_in_child=_detach_stores_after_fork)

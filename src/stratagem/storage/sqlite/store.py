@@ -239,7 +239,7 @@ class SqliteStore(SqlStore):
     def _abandon(self) -> Iterable[object]:
         connections = list(self._connections)
         self._connections.clear()
-        self._file_lock.disown()
+        self._file_lock.detach_after_fork()
         return connections
 
     def _own_reader(self) -> SqlReader:

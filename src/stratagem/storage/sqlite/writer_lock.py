@@ -52,9 +52,9 @@ class WriterLock:
             assert fcntl is not None
             # Closing alone would leave it to a child forked meanwhile, which has a copy.
             fcntl.flock(self._file, fcntl.LOCK_UN)
-            self.disown()
+            self.detach_after_fork()
 
-    def disown(self) -> None:
+    def detach_after_fork(self) -> None:
         """Let go of it without letting anyone in: it is the parent process that has it."""
         if self._file is not None:
             os.close(self._file)

@@ -109,15 +109,15 @@ def _init(
     top = Path.cwd() if project or user else _repository(Path.cwd())
     folders = Folders.of_this_machine(top)
     if check:
-        _check(session, _chosen(clients, folders, every=True), folders)
+        _check(session, _select_clients(clients, folders, every=True), folders)
         return
     scope: Scope = "project" if project or (top and not user) else "user"
     record = SettingsRecord(_record_file())
     if remove:
-        plan = plan_removal(folders, record, _chosen(clients, folders, every=True), scope)
+        plan = plan_removal(folders, record, _select_clients(clients, folders, every=True), scope)
         _carry_out(session, plan, record, folders, None, yes=yes)
         return
-    chosen = _chosen(clients, folders, every=False)
+    chosen = _select_clients(clients, folders, every=False)
     if not chosen and not project:
         raise MissingRequired(
             "No client was found on this machine.",
@@ -143,7 +143,9 @@ def _names() -> list[str]:
     return [*CLIENTS]
 
 
-def _chosen(names: Sequence[str] | None, folders: Folders, *, every: bool) -> list[AgentClient]:
+def _select_clients(
+    names: Sequence[str] | None, folders: Folders, *, every: bool
+) -> list[AgentClient]:
     """Return the clients that were named; without names those that are installed, or every one."""
     from stratagem.clients.catalogue import CLIENTS
 

@@ -35,7 +35,7 @@ def _config(session: Session) -> None:
     answer = {
         "settings": rows,
         "files": [str(file) for file in files()],
-        "unknown": _unknown(os.environ),
+        "unknown": _misspelt_variables(os.environ),
     }
     session.output.answer(answer, _show)
 
@@ -94,7 +94,7 @@ def _embedder(value: str, origin: str) -> tuple[str, str]:
     return (value, origin) if asked.embedder is None else (asked.embedder, "EMBEDDING_MODEL")
 
 
-def _unknown(environment: Mapping[str, str]) -> list[str]:
+def _misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     """Return variables that look like settings and are none, as a misspelt one does."""
     known = {setting.variable for setting in SETTINGS.values()} | _OTHER_VARIABLES
     ours = [name for name in environment if name.startswith(PREFIX)]

@@ -40,7 +40,7 @@ class Deadlines:
         self._awaited: dict[_OpenRequest, None] = {}
         self._stopping = False
 
-    def around(self, app: ASGIApp) -> ASGIApp:
+    def wrap(self, app: ASGIApp) -> ASGIApp:
         """Return an application whose requests have their times."""
 
         async def with_deadlines(scope: Scope, receive: Receive, send: Send) -> None:

@@ -245,9 +245,9 @@ def application(
         AuthenticationMiddleware(surfaces, settings, authenticator, page_instead)
     )
     if local is None:
-        return RequestLog(deadlines.around(TrustedHosts(authenticated, hosts)))
+        return RequestLog(deadlines.wrap(TrustedHosts(authenticated, hosts)))
     trusted = TrustedHosts(SocketRelay(authenticated, local), hosts)
-    return PeerRequests(RequestLog(deadlines.around(trusted)), local)
+    return PeerRequests(RequestLog(deadlines.wrap(trusted)), local)
 
 
 def _url_host(host: str) -> str:

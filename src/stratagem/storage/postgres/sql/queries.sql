@@ -967,7 +967,7 @@ SELECT set_config('search_path', concat_ws(', ', '{schema}', 'public', (
     SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE e.extname = 'vector')), false)
 
--- name: ground
+-- name: installation
 -- Whether our schema is there, and which pgvector. Both may have been made for us by somebody else.
 SELECT to_regnamespace($1) IS NOT NULL,
     (SELECT extversion FROM pg_extension WHERE extname = 'vector')
