@@ -28,6 +28,7 @@ from tests.contracts.samples import (
     live,
     notes,
     text_of,
+    view,
 )
 
 
@@ -329,3 +330,24 @@ def test_expiry_goes_by_the_clock_where_the_log_ran_ahead_of_it(store: Store, cl
     assert shown(store, f"@{last}") == ({first, ahead, last}, 3)
     assert shown(store, "15s ago") == ({first, ahead}, 2)
     assert shown(store, "5s ago") == ({first, ahead, last}, 3)
+
+
+def test_the_versions_in_a_space_are_those_of_deleted_records_too(store: Store) -> None:
+    first = append(store, a_note("a"), a_note("b"))
+    append(store, an_erasure("a"))
+    fork(store, "side")
+    append(store, a_note("b", "later"))
+    append(store, a_note("c"), branch="side")
+
+    with store.snapshot() as reader:
+        lineage = view(reader, "side").lineage
+        every = reader.records.versions_in(lineage, notes(), before=OPEN_END, limit=10)
+        older = reader.records.versions_in(lineage, notes(), before=first + 1, limit=1)
+
+    assert [(key, version.kind) for key, version in every] == [
+        ("c", "NoteWritten"),
+        ("a", "NoteErased"),
+        ("b", "NoteWritten"),
+        ("a", "NoteWritten"),
+    ]
+    assert [(key, version.sequence) for key, version in older] == [("b", first)]

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from stratagem.access.service import Access
 from stratagem.backups import backup
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.engine.events import Draft
@@ -179,6 +180,27 @@ def test_a_tool_that_is_removed_and_added_again_has_no_grant(
     assert withdrawn == names.SECRET_WITHDRAWN
     assert granted.call("secrets_list", {}, ROOT)["grants"] == []
     assert error.details["reason"] == "not_granted"
+
+
+def test_the_audit_shows_what_suspended_and_what_withdrew_a_grant(
+    granted: Runtime, service: Service
+) -> None:
+    moved = tool(service.url("/elsewhere"))["handler"]
+    granted.call("tool_update", {"toolId": "keyed", "handler": moved}, MEMBER)
+    granted.call("tool_remove", {"toolId": "keyed"}, MEMBER)
+    granted.call("secret_remove", {"name": "API_KEY"}, ROOT)
+
+    audit = Access(granted.foundation, ROOT, os.urandom).audit(100, names.AUDITED)
+
+    assert [(each["event"], each["actor"], each.get("reason")) for each in audit] == [
+        ("SecretRemoved", "cli", None),
+        ("SecretWithdrawn", "token:carol", "the tool was removed"),
+        ("SecretSuspended", "token:carol", "the handler has changed since it was granted"),
+        ("SecretGranted", "cli", None),
+        ("SecretSet", "cli", None),
+    ]
+    # The value was erased with everything that was said when it was set; its name is known.
+    assert {each["name"] for each in audit} == {"API_KEY"}
 
 
 def test_another_branch_is_no_way_round(granted: Runtime, service: Service) -> None:

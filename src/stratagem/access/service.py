@@ -15,6 +15,7 @@ from stratagem.access.scopes import check_role, check_scopes
 from stratagem.access.tokens import ID_BYTES, Token, digest, new_secret
 from stratagem.access.workspaces import check_workspace
 from stratagem.engine.events import Draft, Space
+from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.moments import iso
 from stratagem.errors import PermissionDenied, ResourceNotFound, ValidationFailed
 from stratagem.operation import Caller
@@ -26,6 +27,8 @@ __all__ = ["Access", "every_token", "record_act", "tokens_needed"]
 BRANCH: Final = "default"
 _NAME: Final = re.compile(rf"[\w.@+-]{{1,{limits.TOKEN_NAME_CHARS_MAX}}}", re.ASCII)
 _SECOND: Final = 1_000_000
+# What the gateway separates the parts of its keys by.
+_KEY_SEPARATOR: Final = "\x1f"
 
 # The one record that says that no token is needed.
 _SWITCH: Final = "off"
@@ -154,19 +157,22 @@ class Access:
     def audit(self, limit: int, also: Sequence[Space] = ()) -> list[dict[str, Any]]:
         """Return the latest refusals, administrative acts and changes of tokens, newest first.
 
-        `also` are other records that say who may do what.
+        `also` are other records that say who may do what, those that are removed now too.
         """
         with self._foundation.store.snapshot() as reader:
+            lineage = self._foundation.views.view(reader, BRANCH).lineage
             found = [
                 {
                     "at": iso(version.at),
                     "sequence": version.sequence,
                     "event": version.kind,
                     **({"actor": version.actor} if space in also else {}),
-                    **_without_hash(version.payload),
+                    **_shown_content(key, version.payload),
                 }
                 for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS, kinds.SWITCH, *also)
-                for version in _history(reader, self._foundation, space)
+                for key, version in reader.records.versions_in(
+                    lineage, space, before=OPEN_END, limit=limit
+                )
             ]
         return sorted(found, key=lambda each: -each["sequence"])[:limit]
 
@@ -243,18 +249,11 @@ def _every(reader: Reader, foundation: Foundation, space: Space) -> Iterator[tup
         yield from page
 
 
-def _history(reader: Reader, foundation: Foundation, space: Space) -> Iterator[Version]:
-    """Yield every version of the records of a space."""
-    lineage = foundation.views.view(reader, BRANCH).lineage
-    for key, newest in _every(reader, foundation, space):
-        before = newest.sequence + 1
-        while page := reader.records.history(lineage, space, key, before=before, limit=100):
-            yield from page
-            before = page[-1].sequence
-
-
-def _without_hash(payload: bytes | None) -> dict[str, Any]:
-    content: dict[str, Any] = orjson.loads(payload) if payload is not None else {}
+def _shown_content(key: str, payload: bytes | None) -> dict[str, Any]:
+    """Return what may be shown of an event; of one that was erased, what it was about."""
+    if payload is None:
+        return {"name": key.replace(_KEY_SEPARATOR, " "), "erased": True}
+    content: dict[str, Any] = orjson.loads(payload)
     for hidden in ("hash", "encrypted", "state"):
         content.pop(hidden, None)
     return content

@@ -8,6 +8,7 @@ from stratagem.engine.events import Space
 
 __all__ = [
     "APPROVALS",
+    "AUDITED",
     "CONNECTION",
     "CONNECTIONS",
     "CONNECTION_REMOVED",
@@ -120,6 +121,8 @@ RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
 WORK: Final = Space(WORK_IN_PROGRESS, _NAMESPACE)
 TOOL_SETS: Final = Space(TOOL_SET, _NAMESPACE)
 APPROVALS: Final = Space(APPROVAL, _NAMESPACE)
+# Records that say who may do what, and what may be sent where: the audit shows their events.
+AUDITED: Final = (GRANTS, SECRETS, CREDENTIALS, GUARDRAILS, TOOL_SETS)
 
 TOOL_REGISTERED: Final = "ToolRegistered"
 TOOL_UPDATED: Final = "ToolUpdated"

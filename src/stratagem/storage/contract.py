@@ -406,6 +406,12 @@ class RecordReader(Protocol):
         """Return a record's versions, deletions too, newest first, older than `before`."""
         ...
 
+    def versions_in(
+        self, lineage: Lineage, space: Space, *, before: int, limit: int
+    ) -> list[tuple[str, Version]]:
+        """Return the same of all records of a space, also of deleted ones, each after its key."""
+        ...
+
     def page(
         self, lineage: Lineage, space: Space, *, after: str = "", limit: int = 1000
     ) -> tuple[list[tuple[str, Version]], str | None]:

@@ -73,6 +73,20 @@ class SqlRecords:
                 found += [verified_version(row, space, key) for row in rows]
         return found
 
+    def versions_in(
+        self, lineage: Lineage, space: Space, *, before: int, limit: int
+    ) -> list[tuple[str, Version]]:
+        number = self.space_id(space)
+        found: list[tuple[str, Version]] = []
+        for branch, end in lineage:
+            if number is not None and len(found) < limit:
+                rows = self._queries.rows(
+                    _KEYED_ROW, "versions_in",
+                    number, branch, min(end, before - 1), limit - len(found),
+                )  # fmt: skip
+                found += [(row[0], verified_version(row[1:], space, row[0])) for row in rows]
+        return found
+
     def page(
         self, lineage: Lineage, space: Space, *, after: str = "", limit: int = 1000
     ) -> tuple[list[tuple[str, Version]], str | None]:

@@ -193,11 +193,11 @@ def _audit(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = AUDIT_DEFAULT,
 ) -> None:
-    """Show refused authentications, administrators' acts, and changes of tokens and secrets."""
-    from stratagem.gateway.names import CREDENTIALS, GRANTS, SECRETS
+    """Show refused authentications, administrators' acts, and changes of who may do what."""
+    from stratagem.gateway.names import AUDITED
 
     with _access(session, must_exist=True) as access:
-        found = access.audit(limit, (GRANTS, SECRETS, CREDENTIALS))
+        found = access.audit(limit, AUDITED)
     session.output.answer({"events": found}, _show_audit)
 
 

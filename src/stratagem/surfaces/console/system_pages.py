@@ -18,13 +18,14 @@ from stratagem.access.tokens import Token
 from stratagem.answers import plural
 from stratagem.engine.moments import duration, iso
 from stratagem.errors import PermissionDenied
+from stratagem.gateway.names import AUDITED
 from stratagem.places import display_place, is_address
 from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
 from stratagem.surfaces.console.visits import Visit
 
 __all__ = ["SYSTEM_PAGES"]
 
-_AUDITED: Final = 30
+_AUDIT_LINES: Final = 30
 # What each line of the audit has; the rest differs by what happened.
 _AUDIT_FACTS: Final = ("at", "event", "sequence")
 
@@ -112,7 +113,7 @@ def _audit(visit: Visit) -> list[dict[str, Any]]:
                 if name not in _AUDIT_FACTS and value is not None
             },
         }
-        for each in _access(visit).audit(_AUDITED)
+        for each in _access(visit).audit(_AUDIT_LINES, AUDITED)
     ]
 
 

@@ -143,6 +143,15 @@ JOIN events e ON e.workspace = $1 AND e.seq = v.seq
 WHERE s.workspace = $1 AND s.space = $2 AND s.key = $3
 ORDER BY v.seq DESC LIMIT $6
 
+-- name: versions_in
+-- The versions of all records of a space on one branch of a lineage, newest first.
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
+FROM subjects s
+JOIN versions v ON v.workspace = $1 AND v.subject = s.id AND v.branch = $3 AND v.seq <= $4
+JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE s.workspace = $1 AND s.space = $2
+ORDER BY v.seq DESC LIMIT $5
+
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
 SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash

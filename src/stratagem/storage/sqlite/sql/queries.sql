@@ -133,6 +133,15 @@ CROSS JOIN events e ON e.seq = v.seq
 WHERE s.space = ?1 AND s.key = ?2
 ORDER BY v.seq DESC LIMIT ?5
 
+-- name: versions_in
+-- The versions of all records of a space on one branch of a lineage, newest first.
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
+FROM subjects s
+CROSS JOIN versions v ON v.subject = s.id AND v.branch = ?2 AND v.seq <= ?3
+CROSS JOIN events e ON e.seq = v.seq
+WHERE s.space = ?1
+ORDER BY v.seq DESC LIMIT ?4
+
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
 SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
