@@ -10,7 +10,7 @@ import os
 from typing import Final
 
 from stratagem import limits
-from stratagem.projects import find_git_folder
+from stratagem.projects import common_git_folder, find_git_folder
 
 __all__ = ["DEFAULT", "current_git_branch", "git_tip", "main_git_branch", "memory_branch_of"]
 
@@ -53,8 +53,7 @@ def git_tip(folder: str, branch: str) -> str | None:
     git = find_git_folder(folder)
     if git is None:
         return None
-    common = _read(os.path.join(git, "commondir"), _BYTES_MAX)
-    home = os.path.normpath(os.path.join(git, common)) if common else git
+    home = common_git_folder(git)
     loose = _read(os.path.join(home, "refs", "heads", *branch.split("/")), _BYTES_MAX)
     if loose:
         return loose

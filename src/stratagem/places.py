@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Final
 
 from stratagem.errors import DatabaseNotFound, ValidationFailed
-from stratagem.projects import DATABASE_NAME, PROJECT_FOLDER, find_project, user_folder
+from stratagem.projects import (
+    DATABASE_NAME,
+    PROJECT_FOLDER,
+    find_memory,
+    is_outside_memory,
+    user_folder,
+)
 
 __all__ = [
     "DATABASE_NAME",
@@ -97,17 +103,17 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     """Return the database to use: the one named, the project's own, or the user's own."""
     if explicit:
         return Path(explicit).expanduser()
-    project = find_project(str(folder or Path.cwd()))
-    if project is not None:
-        return Path(project) / PROJECT_FOLDER / DATABASE_NAME
-    return Path(user_folder()) / DATABASE_NAME
+    memory = find_memory(str(folder or Path.cwd()))
+    return Path(memory or user_folder()) / DATABASE_NAME
 
 
 def personal_path(database: str) -> str | None:
     """Return the person's own database, for one that is a project's; None for any other."""
     own = Path(user_folder()) / DATABASE_NAME
     path = Path(database)
-    in_project = path.name == DATABASE_NAME and path.parent.name == PROJECT_FOLDER
+    folder = path.parent
+    of_project = folder.name == PROJECT_FOLDER or is_outside_memory(str(folder))
+    in_project = path.name == DATABASE_NAME and of_project
     return str(own) if in_project and path != own else None
 
 

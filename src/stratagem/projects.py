@@ -1,5 +1,9 @@
 """Where a project's memory is, and where a person's own: found without importing anything heavy.
 
+A project has its memory in `.stratagem/`, or, outside of it, in a folder of the person's own that
+is named after the repository: after its git remote, which all clones have in common, or after the
+folder of a repository that has no remote. Nothing outside is made but by `stratagem init`.
+
 A hook runs at every prompt of an agent, so what it needs first stands apart from `places`.
 """
 
@@ -8,14 +12,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 __all__ = [
     "DATABASE_NAME",
     "PROJECT_FOLDER",
+    "common_git_folder",
     "find_git_folder",
-    "find_project",
+    "find_memory",
+    "is_outside_memory",
     "is_tracked",
+    "outside_memory",
     "user_config_folder",
     "user_folder",
 ]
@@ -24,24 +32,121 @@ PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
 _APPLICATION: Final = "stratagem"
 _GIT_FILE_BYTES_MAX: Final = 4_096
+_GIT_CONFIG_BYTES_MAX: Final = 1_000_000
+_SHORT_NAME_CHARS: Final = 40
 _INDEX_BYTES_MAX: Final = 50_000_000
 
 
-def find_project(folder: str) -> str | None:
-    """Return the nearest folder, from one upwards, that has a memory of its own; None if none.
+def find_memory(folder: str) -> str | None:
+    """Return the folder with the memory of the project that a folder belongs to; None if none.
 
-    A git worktree that lies elsewhere has that of its repository.
+    The nearest `.stratagem`, from the folder upwards; of a git worktree that lies elsewhere, that
+    of its repository; or the one outside that is named after the repository.
     """
     here = os.path.realpath(folder)
     found = _find_upwards(here)
     if found is not None:
-        return found
+        return os.path.join(found, PROJECT_FOLDER)
     git = find_git_folder(here)
-    if git is None or os.path.basename(os.path.dirname(git)) != "worktrees":
+    if git is None:
         return None
-    # <repository>/.git/worktrees/<name>
-    repository = os.path.dirname(os.path.dirname(os.path.dirname(git)))
-    return repository if _has_memory(repository) else None
+    if os.path.basename(os.path.dirname(git)) == "worktrees":
+        # <repository>/.git/worktrees/<name>
+        repository = os.path.dirname(os.path.dirname(os.path.dirname(git)))
+        if _has_memory(repository):
+            return os.path.join(repository, PROJECT_FOLDER)
+    if not (os.path.isdir(_outside_folder()) and _is_own_folder(git)):
+        return None
+    return next((place for place in _outside_places(git) if os.path.isdir(place)), None)
+
+
+def outside_memory(folder: str) -> str | None:
+    """Return the folder outside of a repository that its memory is kept in, or would be.
+
+    None for a folder that is in no repository.
+    """
+    git = find_git_folder(folder)
+    return None if git is None else next(_outside_places(git))
+
+
+def is_outside_memory(folder: str) -> bool:
+    """Whether a folder is one of those that hold the memory of a repository outside of it."""
+    return os.path.dirname(os.path.realpath(folder)) == os.path.realpath(_outside_folder())
+
+
+def _outside_folder() -> str:
+    return os.path.join(user_folder(), "projects")
+
+
+def _outside_places(git: str) -> Iterator[str]:
+    """Yield where the memory of a repository may be, by its remote first."""
+    home = common_git_folder(git)
+    root = os.path.dirname(home) if os.path.basename(home) == ".git" else home
+    remote = _remote_of(home)
+    for name in (remote, root):
+        if name:
+            # Only now: most folders have a memory of their own, or none at all.
+            import hashlib
+
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            short = "".join(filter(_is_plain, os.path.basename(name)))[:_SHORT_NAME_CHARS]
+            yield os.path.join(_outside_folder(), f"{short or 'repository'}-{digest}")
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() and (letter.isalnum() or letter in "-_.")
+
+
+def common_git_folder(git: str) -> str:
+    """Return the git folder that all worktrees of a repository have in common."""
+    try:
+        with open(os.path.join(git, "commondir"), "rb") as file:
+            said = file.read(_GIT_FILE_BYTES_MAX).decode("utf-8", "replace").strip()
+    except OSError:
+        return git
+    return os.path.normpath(os.path.join(git, said)) if said else git
+
+
+def _remote_of(home: str) -> str:
+    """Return where a repository comes from, in the form that all ways to write it have in common.
+
+    That is `origin`, else the first remote that its settings name; empty where there is none.
+    """
+    try:
+        with open(os.path.join(home, "config"), "rb") as file:
+            lines = file.read(_GIT_CONFIG_BYTES_MAX).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    remotes: dict[str, str] = {}
+    section = ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            section = line
+        elif section.startswith('[remote "'):
+            name, _, value = line.partition("=")
+            if name.strip().lower() == "url":
+                remotes.setdefault(section, value.strip().strip('"'))
+    address = remotes.get('[remote "origin"]') or next(iter(remotes.values()), "")
+    return _plain_address(address)
+
+
+def _plain_address(address: str) -> str:
+    """Return `host/path` for any form of an address; the path of a folder for a folder.
+
+    https://user@host/path.git, ssh://git@host:22/path and git@host:path name one repository.
+    """
+    scheme, found, rest = address.partition("://")
+    if found and scheme.lower() != "file":
+        host, _, path = rest.partition("/")
+        host = host.rpartition("@")[2].partition(":")[0]
+    else:
+        rest = rest if found else address
+        host, found, path = rest.partition(":")
+        if not found or "/" in host or "\\" in host or len(host) == 1:
+            # A folder, of Windows with the letter of its drive.
+            return rest.rstrip("/").removesuffix(".git")
+        host = host.rpartition("@")[2]
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"
 
 
 def find_git_folder(folder: str) -> str | None:
@@ -73,8 +178,12 @@ def _has_memory(folder: str) -> bool:
 
     Anybody may make one in a folder that all may write to, to read along in what is below it.
     """
+    return _is_own_folder(os.path.join(folder, PROJECT_FOLDER))
+
+
+def _is_own_folder(folder: str) -> bool:
     try:
-        found = os.stat(os.path.join(folder, PROJECT_FOLDER))
+        found = os.stat(folder)
     except (OSError, ValueError):
         return False
     return stat.S_ISDIR(found.st_mode) and _is_own(found.st_uid)
@@ -85,13 +194,13 @@ def _is_own(user: int) -> bool:
     return sys.platform == "win32" or user in {0, os.geteuid()} or os.geteuid() == 0
 
 
-def is_tracked(project: str, name: str) -> bool:
+def is_tracked(memory: str, name: str) -> bool:
     """Whether git has a file of a project's memory: then it came with the repository.
 
     Its index is a file with the paths in it, each with a zero behind. In its newest form a path
     lacks what it has in common with the one before, so the name alone is looked for.
     """
-    git = find_git_folder(project)
+    git = find_git_folder(memory)
     try:
         with open(os.path.join(git or "", "index"), "rb") as file:
             return name.encode() + b"\0" in file.read(_INDEX_BYTES_MAX)

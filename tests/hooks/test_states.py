@@ -16,7 +16,7 @@ import pytest
 import stratagem
 from stratagem.capture.spool_files import Spool
 from stratagem.hooks.settings import read_settings
-from stratagem.projects import find_project
+from stratagem.projects import find_memory
 from tests.hooks.client import Client, make_project
 
 LEAN = ("typer", "rich", "pydantic", "numpy", "mcp", "pathlib", "stratagem.bootstrap")
@@ -356,8 +356,8 @@ def test_a_folder_of_another_user_is_no_project(
     owner = (tmp_path / ".stratagem").stat().st_uid
 
     monkeypatch.setattr(os, "geteuid", lambda: owner)
-    own = find_project(str(tmp_path))
+    own = find_memory(str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
 
-    assert own == os.path.realpath(tmp_path)
-    assert find_project(str(tmp_path)) is None
+    assert own == os.path.realpath(tmp_path / ".stratagem")
+    assert find_memory(str(tmp_path)) is None

@@ -59,17 +59,25 @@ class ServerCommand:
     arguments: list[str]
     # Whether a database was named; else a client that starts servers elsewhere has to name it.
     names_database: bool = False
+    # The folder of the project's memory, where that is not in the project.
+    memory: Path | None = None
 
     def entry(self, place: ServerFile, folders: Folders) -> dict[str, Any]:
         """Return the entry of a client's settings."""
         arguments = list(self.arguments)
         if place.project_variable and not self.names_database:
-            variable = place.project_variable.replace("{here}", folders.here.as_posix())
-            arguments += ["--db", f"{variable}/{PROJECT_FOLDER}/{DATABASE_NAME}"]
+            arguments += ["--db", f"{self._memory_for(place, folders)}/{DATABASE_NAME}"]
         words = [*self.program, "mcp", *arguments]
         if place.joined:
             return {**place.fields, "command": words}
         return {**place.fields, "command": words[0], "args": words[1:]}
+
+    def _memory_for(self, place: ServerFile, folders: Folders) -> str:
+        """Return the folder of the memory, for a client that starts servers in another."""
+        if self.memory is not None and self.memory != folders.here / PROJECT_FOLDER:
+            return self.memory.as_posix()
+        variable = (place.project_variable or "").replace("{here}", folders.here.as_posix())
+        return f"{variable}/{PROJECT_FOLDER}"
 
 
 @dataclass(frozen=True, slots=True)

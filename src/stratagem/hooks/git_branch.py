@@ -10,5 +10,5 @@ __all__ = ["memory_branch"]
 
 def memory_branch(settings: HookSettings) -> str:
     """Return that of the git branch that is checked out, where branches follow git."""
-    follows = settings.git_branches and settings.project
+    follows = settings.git_branches and settings.memory
     return memory_branch_of(settings.folder) if follows else DEFAULT

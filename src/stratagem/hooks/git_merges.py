@@ -24,6 +24,7 @@ from stratagem.git_branches import DEFAULT, current_git_branch, git_tip, main_gi
 from stratagem.hooks.settings import HookSettings
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
+from stratagem.projects import common_git_folder, find_git_folder
 
 __all__ = ["follow_git"]
 
@@ -64,6 +65,19 @@ def _note(seen: Seen, settings: HookSettings, branch: str, until: float) -> None
         apart = main is not None and _is_ancestor(settings.folder, tip, main, until) is False
         known = seen[branch] = {"git": name, "base": tip, "apart": apart}
     known["tip"] = tip
+    known["repository"] = _repository(settings.folder)
+
+
+def _repository(folder: str) -> str:
+    """Return the git folder of the clone that one works in."""
+    git = find_git_folder(folder)
+    return common_git_folder(git) if git else ""
+
+
+def _is_elsewhere(known: dict[str, Any], folder: str) -> bool:
+    """Whether a branch was seen in another clone, which alone knows whether it is still there."""
+    seen_in: str = known.get("repository", "")
+    return seen_in != _repository(folder) and os.path.isdir(seen_in)
 
 
 def _merge_all(runtime: Runtime, settings: HookSettings, seen: Seen, until: float) -> Iterator[str]:
@@ -74,7 +88,7 @@ def _merge_all(runtime: Runtime, settings: HookSettings, seen: Seen, until: floa
         if live is None or known.get("merged") == known["tip"] or known.get("asked"):
             continue
         now_at = git_tip(settings.folder, known.get("git", branch))
-        gone = now_at is None
+        gone = now_at is None and not _is_elsewhere(known, settings.folder)
         tip = known["tip"] = now_at or known["tip"]
         has_work = known["apart"] or tip != known["base"]
         merged = has_work and _is_ancestor(settings.folder, tip, "HEAD", until)

@@ -58,7 +58,7 @@ def _find(
     prompt: str, settings: HookSettings, files: SessionFiles, known: set[str]
 ) -> Iterator[tuple[str, RecalledMemory]]:
     """Yield memories of the project and of the person, each with where it is from."""
-    places = [("project" if settings.project else "personal", settings.database)]
+    places = [("project" if settings.memory else "personal", settings.database)]
     if settings.personal and os.path.isfile(settings.personal):
         places.append(("personal", settings.personal))
     for place, database in places:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
-    find_project,
+    find_memory,
     is_tracked,
     user_config_folder,
     user_folder,
@@ -67,14 +67,15 @@ _DEFAULTS: Final = _SHARED | {each.name: each.default for each in HOOK_SETTINGS}
 class HookSettings(NamedTuple):
     """What is in force for a folder.
 
-    `folder` is where the agent works. `database` is the one that is written to; `personal` the
-    person's own, where that is another. `level` says what is masked.
+    `folder` is where the agent works, `memory` the folder of its project's memory, if it has one.
+    `database` is the one that is written to; `personal` the person's own, where that is another.
+    `level` says what is masked.
     """
 
     folder: str
     database: str
     personal: str | None
-    project: str | None
+    memory: str | None
     namespace: str
     level: Literal["none", "basic", "strict"]
     off: frozenset[str]
@@ -93,34 +94,31 @@ class HookSettings(NamedTuple):
 
 def read_settings(folder: str) -> HookSettings:
     """Return what is in force where an agent works."""
-    project = find_project(folder)
-    given = dict(_DEFAULTS)
-    if project:
-        given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
-        theirs = _read_file(os.path.join(project, PROJECT_FOLDER, _FILE_NAME))
-        if "db" in theirs and is_tracked(project, f"{PROJECT_FOLDER}/{_FILE_NAME}"):
+    memory = find_memory(folder)
+    given = _DEFAULTS | _read_file(os.path.join(user_config_folder(), _FILE_NAME))
+    if memory:
+        theirs = _read_file(os.path.join(memory, _FILE_NAME))
+        if "db" in theirs and is_tracked(memory, f"{PROJECT_FOLDER}/{_FILE_NAME}"):
             # Whoever wrote the repository says where this user's memory is.
             del theirs["db"]
         given |= theirs
-    else:
-        given |= _read_file(os.path.join(user_config_folder(), _FILE_NAME))
     for name in _DEFAULTS:
         told = os.environ.get(_PREFIX + name.upper())
         if told is not None:
             given[name] = told
     own = os.path.join(user_folder(), DATABASE_NAME)
     switched_off = frozenset(given["hooks_off"].replace(",", " ").split()) - {"none"}
-    if project and not given["db"] and is_tracked(project, DATABASE_NAME):
+    if memory and not given["db"] and is_tracked(memory, DATABASE_NAME):
         # It came with the repository: nobody here has stored what it says.
         switched_off |= {"all"}
     database = os.path.expanduser(given["db"]) or (
-        os.path.join(project, PROJECT_FOLDER, DATABASE_NAME) if project else own
+        os.path.join(memory, DATABASE_NAME) if memory else own
     )
     return HookSettings(
         folder,
         database,
-        own if project and not given["db"] else None,
-        project,
+        own if memory and not given["db"] else None,
+        memory,
         given["namespace"],
         _level(given["redaction"]),
         switched_off,

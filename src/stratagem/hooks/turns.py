@@ -72,7 +72,7 @@ def _follow_git(
     runtime: Runtime, settings: HookSettings, branch: str, *, merges: bool
 ) -> list[str]:
     """Note what is checked out; at a session's start also merge what git has merged."""
-    if not (settings.git_branches and settings.project) or not (merges or branch != DEFAULT):
+    if not (settings.git_branches and settings.memory) or not (merges or branch != DEFAULT):
         return []
     from stratagem.hooks.git_merges import follow_git
 

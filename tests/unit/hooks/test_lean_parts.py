@@ -20,7 +20,7 @@ from stratagem.hooks.credit import find_recoveries
 from stratagem.hooks.fixes import cards_path
 from stratagem.hooks.settings import read_settings
 from stratagem.hooks.tools import command_key
-from stratagem.projects import find_project, user_config_folder, user_folder
+from stratagem.projects import find_memory, user_config_folder, user_folder
 from stratagem.search.embedding import StaticEmbedder
 from stratagem.search.plain_embedding import cosine, embed_text
 from stratagem.storage.sqlite import direct_reader
@@ -77,8 +77,8 @@ def test_a_worktree_elsewhere_has_the_memory_of_its_repository(tmp_path: Path) -
     (worktree / "src").mkdir(parents=True)
     (worktree / ".git").write_text(f"gitdir: {repository}/.git/worktrees/feature\n")
 
-    assert find_project(str(worktree / "src")) == str(repository)
-    assert find_project(str(tmp_path)) is None
+    assert find_memory(str(worktree / "src")) == str(repository / ".stratagem")
+    assert find_memory(str(tmp_path)) is None
 
 
 def test_what_a_view_shows_is_what_the_store_shows(tmp_path: Path) -> None:

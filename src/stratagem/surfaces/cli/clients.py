@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.places import DATABASE_NAME, PROJECT_FOLDER, own_command
+from stratagem.places import own_command
+from stratagem.projects import (
+    DATABASE_NAME,
+    PROJECT_FOLDER,
+    find_memory,
+    outside_memory,
+    user_folder,
+)
 from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.session import Session, command
 
@@ -57,6 +64,14 @@ _User = Annotated[
         "--user", metavar="", help="For all projects of yours. Default outside a repository."
     ),
 ]
+_Outside = Annotated[
+    bool,
+    typer.Option(
+        "--outside",
+        metavar="",
+        help="Keep the memory outside of the repository, for all its clones on this machine.",
+    ),
+]
 _Hooks = Annotated[
     bool, typer.Option("--hooks/--no-hooks", help="Remember and remind without being told.")
 ]
@@ -87,6 +102,7 @@ def _init(
     clients: _Names = None,
     project: _Project = False,
     user: _User = False,
+    outside: _Outside = False,
     hooks: _Hooks = True,
     guidance: _GuidanceOption = True,
     toolsets: _Toolsets = None,
@@ -112,10 +128,11 @@ def _init(
         _check(session, _select_clients(clients, folders, every=True), folders)
         return
     scope: Scope = "project" if project or (top and not user) else "user"
+    memory = _project_memory(session, folders, outside=outside) if scope == "project" else None
     record = SettingsRecord(_record_file())
     if remove:
         plan = plan_removal(folders, record, _select_clients(clients, folders, every=True), scope)
-        _carry_out(session, plan, record, folders, None, yes=yes)
+        _carry_out(session, plan, record, None, None, yes=yes)
         return
     chosen = _select_clients(clients, folders, every=False)
     if not chosen and not project:
@@ -129,12 +146,12 @@ def _init(
         record,
         chosen,
         scope,
-        _server_command(session, start, toolsets),
+        _server_command(session, start, toolsets, memory),
         named=bool(clients),
         hooks=hooks,
         guidance=guidance,
     )
-    _carry_out(session, plan, record, folders, scope, yes=yes, chosen=chosen)
+    _carry_out(session, plan, record, scope, memory, yes=yes, chosen=chosen)
 
 
 def _names() -> list[str]:
@@ -172,13 +189,40 @@ def _repository(here: Path) -> Path | None:
     return None
 
 
+def _project_memory(session: Session, folders: Folders, *, outside: bool) -> Path | None:
+    """Return the folder of the project's memory, which may still have to be made.
+
+    It is the project's own, or one that the repository has elsewhere; None where `--db` names it.
+    """
+    if session.options.db:
+        return None
+    own, there = folders.here / PROJECT_FOLDER, find_memory(str(folders.here))
+    if not outside:
+        elsewhere = there is not None and Path(there).parent not in folders.here.parents
+        return Path(there) if there is not None and elsewhere else own
+    place = outside_memory(str(folders.here))
+    if place is None:
+        raise ValidationFailed(
+            "This folder is in no git repository, after which a memory outside could be named.",
+            field="outside",
+            hint="Leave --outside out: the memory is then in .stratagem.",
+        )
+    if own.is_dir():
+        raise ValidationFailed(
+            f"This repository has its memory in {own}, which is read first.",
+            field="outside",
+            hint=f"To move it: mkdir -p {place.rpartition('/')[0]} && mv {own} {place}",
+        )
+    return Path(place)
+
+
 def _record_file() -> Path:
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("stratagem", appauthor=False)) / "client-settings.json"
+    return Path(user_folder()) / "client-settings.json"
 
 
-def _server_command(session: Session, start: str | None, tools: str | None) -> ServerCommand:
+def _server_command(
+    session: Session, start: str | None, tools: str | None, memory: Path | None
+) -> ServerCommand:
     """Return how our server is started so that it works as this command was told to."""
     from stratagem.clients.setup_plan import ServerCommand
 
@@ -195,7 +239,12 @@ def _server_command(session: Session, start: str | None, tools: str | None) -> S
     arguments = [part for name, value in given.items() if value for part in (name, value)]
     if options.read_only:
         arguments.append("--read-only")
-    return ServerCommand(start.split() if start else _program(), arguments, bool(options.db))
+    return ServerCommand(
+        start.split() if start else _program(),
+        arguments,
+        names_database=bool(options.db),
+        memory=memory,
+    )
 
 
 def _program() -> list[str]:
@@ -215,8 +264,8 @@ def _carry_out(
     session: Session,
     plan: SetupPlan,
     record: Any,
-    folders: Folders,
     scope: Scope | None,
+    memory: Path | None,
     *,
     yes: bool,
     chosen: Sequence[AgentClient] = (),
@@ -226,7 +275,7 @@ def _carry_out(
 
     if plan.unreadable and not plan.changes:
         _refuse(plan)
-    database = _missing_database(session, folders, scope)
+    database = _missing_database(session, scope, memory)
     _show(session, plan, database)
     if not (plan.changes or database):
         record.save()
@@ -248,16 +297,11 @@ def _refuse(plan: SetupPlan) -> None:
     raise InvalidInput(f"{first.file}: {first.reason}", hint=by_hand, file=str(first.file))
 
 
-def _missing_database(session: Session, folders: Folders, scope: Scope | None) -> Path | None:
+def _missing_database(session: Session, scope: Scope | None, memory: Path | None) -> Path | None:
     """Return where a database has to be made: hooks make none."""
     if scope is None or session.options.db:
         return None
-    if scope == "project":
-        place = folders.here / PROJECT_FOLDER / DATABASE_NAME
-    else:
-        from platformdirs import user_data_dir
-
-        place = Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+    place = (memory or Path(user_folder())) / DATABASE_NAME
     return None if place.is_file() else place
 
 
@@ -265,7 +309,7 @@ def _make_database(session: Session, place: Path, *, project: bool) -> None:
     from stratagem.bootstrap import Settings, start
 
     if project:
-        place.parent.mkdir(mode=0o700, exist_ok=True)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # What an agent remembers is not for the repository, unless somebody decides so.
         (place.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     place.parent.mkdir(parents=True, exist_ok=True)

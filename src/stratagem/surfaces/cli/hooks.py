@@ -16,7 +16,7 @@ from stratagem.errors import InvalidInput, StorageUnavailable, ValidationFailed
 from stratagem.hooks.clients import CLIENTS
 from stratagem.hooks.session_files import log_path, read_lines
 from stratagem.hooks.settings import SWITCHES
-from stratagem.projects import PROJECT_FOLDER, find_project, user_config_folder
+from stratagem.projects import find_memory, user_config_folder
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.settings import FILE_NAME
@@ -151,14 +151,14 @@ def _switch_words(answer: Mapping[str, Any]) -> str:
 def _settings_file(*, user: bool) -> Path:
     if user:
         return Path(user_config_folder()) / FILE_NAME
-    project = find_project(str(Path.cwd()))
-    if project is None:
+    memory = find_memory(str(Path.cwd()))
+    if memory is None:
         raise ValidationFailed(
             "This folder has no memory of its own.",
             field="hooks",
             hint="Add --user to switch hooks for every folder, or run `stratagem init --project`.",
         )
-    return Path(project) / PROJECT_FOLDER / FILE_NAME
+    return Path(memory) / FILE_NAME
 
 
 def _switched_off(file: Path, text: str) -> set[str]:

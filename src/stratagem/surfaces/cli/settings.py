@@ -21,7 +21,7 @@ from stratagem import limits
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
 from stratagem.hooks.settings import HOOK_SETTINGS
-from stratagem.places import PROJECT_FOLDER
+from stratagem.projects import PROJECT_FOLDER, find_memory
 
 __all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
 
@@ -256,11 +256,9 @@ def files() -> list[Path]:
     """Return the files of settings that are there, the nearest first."""
     from platformdirs import user_config_dir
 
-    here = Path.cwd().resolve()
-    projects = (place / PROJECT_FOLDER for place in (here, *here.parents))
-    project = next((folder for folder in projects if folder.is_dir()), None)
-    places = [project, Path(user_config_dir("stratagem", appauthor=False))]
-    return [file for place in places if place and (file := place / FILE_NAME).is_file()]
+    memory = find_memory(str(Path.cwd()))
+    places = [memory, user_config_dir("stratagem", appauthor=False)]
+    return [file for place in places if place and (file := Path(place) / FILE_NAME).is_file()]
 
 
 def _read(file: Path) -> dict[str, str]:
