@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
+import orjson
+
 from stratagem import limits
 
-__all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values"]
+__all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values", "secret_forms"]
 
 Level = Literal["none", "basic", "strict"]
 
@@ -135,18 +137,95 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
 
 
 def mask_values(value: Any, secrets: Collection[str]) -> Any:
-    """Return a JSON value without some secrets that are known, keys too."""
-    if not secrets:
+    """Return a JSON value without some secrets that are known, keys too.
+
+    A secret is found in the forms that programs write it in: escaped, in base64 or hexadecimal,
+    and cut off at the end of a text.
+    """
+    forms = {form for secret in secrets if secret for form in secret_forms(secret)}
+    if not forms or not _may_hold(value, forms):
         return value
+    # A longer form may hold a shorter one, which would leave the rest of it behind.
+    return _mask_forms(value, sorted(forms, key=len, reverse=True))
+
+
+def secret_forms(secret: str) -> set[str]:
+    """Return the texts that stand for a secret: itself, and encoded in the usual ways."""
+    from html import escape
+    from json import dumps
+    from urllib.parse import quote, quote_plus
+
+    data = secret.encode("utf-8", "surrogatepass")
+    in_json = {dumps(secret)[1:-1], dumps(secret, ensure_ascii=False)[1:-1]}
+    in_addresses = {
+        quote_plus(data),
+        *(quote(data, safe=safe) for safe in ("", "/", "!'()*", "/!'()*")),
+    }
+    encoded = {
+        *in_json,
+        *(dumps(each)[1:-1] for each in in_json),
+        repr(secret)[1:-1],
+        *in_addresses,
+        *(_PERCENT.sub(lambda match: match[0].lower(), each) for each in in_addresses),
+        escape(secret, quote=False),
+        escape(secret).replace("&#x27;", "&#39;"),
+        escape(secret),
+        data.hex(),
+        data.hex().upper(),
+        *_base64_forms(data),
+    }
+    return {secret, *(each for each in encoded if len(each) >= _FORM_CHARS_MIN)}
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """Yield what base64 makes of some bytes, by themselves and within longer ones.
+
+    Three bytes become four letters, so there are three ways to fall between them. Letters that
+    other bytes have a part in are left out.
+    """
+    from base64 import b64encode, urlsafe_b64encode
+
+    for encode in (b64encode, urlsafe_b64encode):
+        whole = encode(data).decode()
+        yield whole
+        yield whole.rstrip("=")
+        for before in range(3):
+            first, last = -(-8 * before // 6), 8 * (before + len(data)) // 6
+            yield encode(bytes(before) + data).decode()[first:last]
+
+
+def _may_hold(value: Any, forms: Collection[str]) -> bool:
+    """Whether a value may hold one of some texts, or the beginning of one: seen at one glance."""
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, _SECRET)
+        return any(form[:_FORM_CHARS_MIN] in value for form in forms)
+    try:
+        text = orjson.dumps(value).decode()
+    except (TypeError, ValueError):
+        return True
+    beginnings = {form[:_FORM_CHARS_MIN] for form in forms}
+    return any(_json_text(each) in text for each in beginnings)
+
+
+def _json_text(text: str) -> str:
+    return orjson.dumps(text.encode("utf-8", "replace").decode()).decode()[1:-1]
+
+
+def _mask_forms(value: Any, forms: Sequence[str]) -> Any:
+    if isinstance(value, str):
+        for form in forms:
+            value = _mask_cut_form(value.replace(form, _SECRET), form)
         return value
     if isinstance(value, Mapping):
-        return {
-            mask_values(name, secrets): mask_values(item, secrets) for name, item in value.items()
-        }
-    return [mask_values(item, secrets) for item in value] if isinstance(value, list) else value
+        return {_mask_forms(name, forms): _mask_forms(item, forms) for name, item in value.items()}
+    return [_mask_forms(item, forms) for item in value] if isinstance(value, list) else value
+
+
+def _mask_cut_form(text: str, form: str) -> str:
+    """Mask what a text ends with, where that is the beginning of a secret: it was cut off there."""
+    begin = text.find(form[:_FORM_CHARS_MIN], max(len(text) - len(form) - len(_CUT_MARK), 0))
+    if begin < 0 or len(form) < _FORM_CHARS_MIN:
+        return text
+    return text[:begin] + _SECRET if form.startswith(text[begin:].rstrip(_CUT_MARK)) else text
 
 
 def mask_address(text: str) -> str:
@@ -202,6 +281,11 @@ _UNSEEN: Final = "[masked]"
 _PIECE_CHARS: Final = 32 * 1024
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
+_PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
+# A shorter text says too little to be taken for a secret that was encoded or cut off.
+_FORM_CHARS_MIN: Final = 8
+# What may stand behind a text that was cut off.
+_CUT_MARK: Final = "…..."
 _LINE_CHARS: Final = 300
 _PASSWORD_BY_P: Final = ("mysql", "mariadb", "sshpass")
 _PASSWORD_AFTER_P: Final = ("sshpass", "docker login", "podman login", "helm registry login")

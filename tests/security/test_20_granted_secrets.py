@@ -328,6 +328,92 @@ def test_the_value_is_in_nothing_that_is_kept_or_said(
     assert PLANTED.encode() not in every_byte(tmp_path / "database")
 
 
+TALKATIVE = """
+import base64, json, os, sys
+
+secret = os.environ["API_KEY"]
+forms = [secret, base64.b64encode(f"user:{secret}".encode()).decode(), secret.encode().hex()]
+said = " ".join(forms)
+
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, asked = message.get("method"), message.get("params", {})
+    if method == "initialize":
+        send(id=message["id"], result={
+            "protocolVersion": asked["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "talkative", "version": "1"}})
+    elif method == "tools/list":
+        send(id=message["id"], result={"tools": [
+            {"name": name, "description": said, "inputSchema": {"type": "object"}}
+            for name in ("answers", "fails", "refuses", "dies")]})
+    elif method == "tools/call" and asked["name"] == "dies":
+        print("x" * 480, secret, file=sys.stderr, flush=True)
+        sys.exit(3)
+    elif method == "tools/call" and asked["name"] == "refuses":
+        send(id=message["id"], error={"code": -32000, "message": said})
+    elif method == "tools/call":
+        send(method="notifications/progress", params={
+            "progressToken": asked["_meta"]["progressToken"], "progress": 1, "message": said})
+        send(id=message["id"], result={
+            "content": [{"type": "text", "text": said}], "isError": asked["name"] == "fails"})
+    elif "id" in message:
+        send(id=message["id"], error={"code": -32601, "message": said})
+"""
+
+
+@pytest.fixture
+def talkative(open_database: Open, tmp_path: Path) -> Runtime:
+    """An upstream server that repeats its secret wherever it can say anything."""
+    script = tmp_path / "talkative.py"
+    script.write_text(TALKATIVE)
+    runtime = open_database()
+    runtime.call("secret_set", {"name": "API_KEY", "value": PLANTED}, ROOT)
+    definition = {
+        "name": "talkative",
+        "command": sys.executable,
+        "args": [str(script)],
+        "env": {"API_KEY": "${API_KEY}"},
+    }
+    runtime.call("server_add", definition, ROOT)
+    runtime.call("secret_grant", {"tool": "talkative", "name": "API_KEY"}, ROOT)
+    runtime.call("server_refresh", {"name": "talkative", "approve": True}, ROOT)
+    return runtime
+
+
+def test_an_upstream_server_cannot_repeat_its_secret_anywhere(
+    talkative: Runtime, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listened: list[Any] = []
+    talkative.gateway.events.subscribe(lambda *event: listened.append(event))
+    with caplog.at_level(logging.DEBUG):
+        answered = execute(talkative, "answers")
+        failed = [refused(talkative, name=name) for name in ("fails", "refuses", "dies")]
+        listed = talkative.call("tool_get", {"toolId": "answers"}, ROOT)
+    said = [
+        str(answered),
+        *(each.message + str(each.details) for each in failed),
+        str(listed),
+        str(listened),
+        str(talkative.call("tool_executions", {}, ROOT)),
+        caplog.text,
+    ]
+
+    encoded = base64.b64encode(f"user:{PLANTED}".encode()).decode()
+    # A part of it is enough to know: errors are cut off.
+    known = [PLANTED[:8], PLANTED[-8:], encoded[8:20], PLANTED.encode().hex()[:16]]
+    assert answered["result"]["content"][0]["text"].count("[secret]") == 3
+    assert any("[secret]" in each for each in said[1:4])
+    assert [each for each in known for text in said if each in text] == []
+    talkative.close()
+    kept = every_byte(tmp_path / "database")
+    assert [each for each in known if each.encode() in kept] == []
+
+
 def test_what_is_replaced_or_removed_is_gone_for_good(granted: Runtime) -> None:
     def kept() -> list[bytes]:
         log = granted.foundation.store.log()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+from collections.abc import Callable
 from time import thread_time
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stratagem import limits, redaction
-from stratagem.redaction import Level, mask, mask_json
+from stratagem.redaction import Level, mask, mask_json, mask_values
 from tests.unit.debugging.causes_managed import MANAGED
 from tests.unit.debugging.causes_native import NATIVE
 from tests.unit.debugging.causes_services import SERVICES
@@ -393,3 +398,66 @@ def test_what_is_not_masked_in_time_is_not_let_through(monkeypatch: pytest.Monke
 
 def test_a_placeholder_for_what_was_not_seen_stays_as_it_is() -> None:
     assert mask("[masked]", "strict") == "[masked]"
+
+
+# With a character for each way of writing that escapes some.
+KNOWN = "pa$$ w\u00f6rd/\"<'&%+\\=?12"
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(in_base64, id="base64"),
+        pytest.param(lambda text: in_base64(text).rstrip("="), id="base64 without padding"),
+        pytest.param(
+            lambda text: base64.urlsafe_b64encode(text.encode()).decode(), id="base64 of URLs"
+        ),
+        pytest.param(lambda text: in_base64(f"user:{text}"), id="base64, after five bytes"),
+        pytest.param(lambda text: in_base64(f"us:{text}:x"), id="base64, between other bytes"),
+        pytest.param(lambda text: in_base64(f"u:{text};yy"), id="base64, after two bytes"),
+        pytest.param(lambda text: text.encode().hex(), id="hexadecimal"),
+        pytest.param(lambda text: text.encode().hex().upper(), id="hexadecimal in capitals"),
+        pytest.param(lambda text: quote(text, safe=""), id="percent"),
+        pytest.param(quote, id="percent in a path"),
+        pytest.param(lambda text: quote(text, safe="!'()*~"), id="encodeURIComponent"),
+        pytest.param(lambda text: quote(text, safe="").lower(), id="percent in small letters"),
+        pytest.param(quote_plus, id="a form"),
+        pytest.param(lambda text: json.dumps(text)[1:-1], id="JSON in ASCII"),
+        pytest.param(lambda text: json.dumps(text, ensure_ascii=False)[1:-1], id="JSON"),
+        pytest.param(lambda text: json.dumps(json.dumps(text))[3:-3], id="JSON within JSON"),
+        pytest.param(html.escape, id="HTML"),
+        pytest.param(repr, id="Python"),
+    ],
+)
+def test_a_known_secret_is_masked_however_it_is_written(write: Callable[[str], str]) -> None:
+    written = write(KNOWN)
+    before, after = "says ", " to you"
+
+    masked = mask_values({before + written + after: [{"a": written}]}, [KNOWN])
+
+    ((name, ((content,),)),) = [(name, (each[0].values(),)) for name, each in masked.items()]
+    assert name.startswith(before)
+    assert name.endswith(after)
+    assert "[secret]" in name
+    assert "[secret]" in content
+    # What was written beside the secret, and a letter at each end in which both have a part.
+    assert len(name) - len(before + "[secret]" + after) <= 12
+
+
+@pytest.mark.parametrize("end", ["", "…", "..."])
+def test_a_known_secret_that_was_cut_off_is_masked(end: str) -> None:
+    secret = "plantedSecretValue9876543210"
+
+    masked = mask_values(f"bad key {secret[:15]}{end}", [secret])
+
+    assert masked == "bad key [secret]"
+
+
+def test_what_only_looks_like_a_known_secret_is_left() -> None:
+    said = {"a": "c2VjcmV0 the plan is 7365", "b": [1, None, True]}
+
+    assert mask_values(said, ["se", "the plan was"]) == said

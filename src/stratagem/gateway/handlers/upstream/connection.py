@@ -272,7 +272,7 @@ class UpstreamConnection:
         async def report(progress: float, total: float | None, message: str | None) -> None:
             on_progress(
                 _progress_fraction(progress, total),
-                message and clean_line(message, _PROGRESS_CHARS_MAX),
+                message and clean_line(self._scrub(message), _PROGRESS_CHARS_MAX),
             )
 
         return self._scrub(await self._deliver(tool, lambda: self._call(tool, arguments, report)))
@@ -431,7 +431,7 @@ class UpstreamConnection:
         method = question.get("method") if isinstance(question, Mapping) else None
         if method not in _ASKED_CAPABILITY:
             raise QuestionRefused(METHOD_NOT_FOUND, f"Nobody answers {method!r}.")
-        params = dict(question.get("params") or {})
+        params = dict(self._scrub(question.get("params") or {}))
         capability = asker.capabilities.get(_ASKED_CAPABILITY[method])
         if capability is None:
             words = f"The caller's client does not answer {method}."
@@ -488,7 +488,7 @@ class UpstreamConnection:
             if (delivery.status or 0) >= httpx2.codes.BAD_REQUEST
             else ""
         )
-        said = clean_line(error.message, limits.UPSTREAM_ERROR_CHARS_MAX)
+        said = clean_line(self._scrub(error.message), limits.UPSTREAM_ERROR_CHARS_MAX)
         return self._error(f"refused {tool}: {said}{status}", upstream_code=error.code)
 
     async def _serve(self, ready: asyncio.Future[None]) -> None:
@@ -625,7 +625,8 @@ class UpstreamConnection:
             if not isinstance(cursor, str) or cursor in seen or len(items) > most:
                 break
             seen.add(cursor)
-        return items
+        scrubbed: list[Any] = self._scrub(items)
+        return scrubbed
 
     async def _request(
         self, method: str, params: Mapping[str, Any], report: ProgressFnT | None = None
@@ -772,18 +773,19 @@ class UpstreamConnection:
         error = _innermost(error)
         if isinstance(error, StratagemError):
             return error
-        reason = clean_line(str(error) or type(error).__name__, limits.UPSTREAM_ERROR_CHARS_MAX)
+        said = self._scrub(str(error)) or type(error).__name__
+        reason = clean_line(said, limits.UPSTREAM_ERROR_CHARS_MAX)
         return self._error(f"cannot be connected to: {reason}{self._last_words()}", safe=True)
 
     def _last_words(self) -> str:
         words = self._process.last_words() if self._process is not None else ""
-        return f"; {words}" if words else ""
+        # Each line by itself: a long one was cut off, maybe within a secret.
+        return "; " + "\n".join(map(self._scrub, words.split("\n"))) if words else ""
 
     def _error(self, what: str, *, safe: bool = False, **details: Any) -> ExecutionFailed:
         name = self._definition.name
-        return ExecutionFailed(
-            f"The server {name} {what.rstrip('.')}.", safe=safe, server=name, **details
-        )
+        said = self._scrub(what).rstrip(".")
+        return ExecutionFailed(f"The server {name} {said}.", safe=safe, server=name, **details)
 
 
 def _capabilities() -> dict[str, Any]:
