@@ -63,9 +63,16 @@ class Outcome:
 
 
 def equal(one: Any, other: Any) -> bool:
-    if Unclear in (one, other):
+    if _is_unclear(one) or _is_unclear(other):
         return False
     return repr(_sorted(one)) == repr(_sorted(other))
+
+
+def _is_unclear(value: Any) -> bool:
+    """Whether a value is unclear, or a place of it: then it is equal to nothing as a whole."""
+    if isinstance(value, dict):
+        return any(map(_is_unclear, value.values()))
+    return value is Unclear
 
 
 def merged(ours: Node | None, theirs: Node | None, choices: Any = "ours") -> Outcome:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from stratagem.storage.branch_merge import Strategy
 from tests.properties.machine import Histories
 from tests.properties.seeding import seeded
 from tests.properties.walks import walk
@@ -51,6 +52,44 @@ def test_a_branch_that_only_learnt_of_a_deletion_is_a_base_like_any_other() -> N
         history.merge(one=3422, other=3020, strategy=None, decided=False, side=3003)
         history.merge(one=9983, other=742, strategy="target_wins", decided=True, side=3769)
         history.merge(one=2968, other=6426, strategy=None, decided=True, side=1704)
+        history.sync_everything()
+    finally:
+        history.teardown()
+
+
+def test_two_branches_that_decided_one_conflict_differently_conflict_on_a_third() -> None:
+    key, value = ("n1", "k3"), {"f2": "cedar"}
+    history = Histories()
+    names = ("default", "b1", "b2", "b3", "b4")
+
+    def merge(target: str, source: str, strategy: Strategy | None = None) -> None:
+        one, other = (history.line(names.index(name)) for name in (target, source))
+        history.merge_lines(one, other, strategy)
+
+    try:
+        for _ in range(4):
+            history.fork(pick=0, when=0)
+        history.store(names.index("b3"), key, "a", [], 0)
+        merge("b4", "b3")
+        merge("b1", "b3")
+        history.store(names.index("b2"), key, value, ["t1"], 0)
+        merge("b2", "b4", "target_wins")
+        merge("default", "b1")
+        history.store(names.index("default"), key, "b", [], 0)
+        merge("b3", "default")
+        merge("b1", "b2")
+        merge("b3", "b1", "source_wins")
+        history.store(names.index("default"), key, "b", [], 0)
+        history.forget(names.index("b3"), key)
+        history.store_at_path(names.index("b2"), key, 3, ["f2"])
+        merge("b4", "b2")
+        merge("b2", "b3", "source_wins")
+        merge("b3", "b4", "source_wins")
+        merge("b3", "default")
+        merge("default", "b2")
+
+        default, other = history.line(names.index("default")), history.line(names.index("b3"))
+        assert history.preview(default, other, None).conflicts == {key: [()]}
         history.sync_everything()
     finally:
         history.teardown()
