@@ -348,6 +348,8 @@ class Operation:
     where they are empty; others are left out of it.
 
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
+    `existing_only`: it only changes what is stored already; of one that takes an `action`,
+    `existing_actions` do.
     `action_aliases`: by action, parameters that others of its actions take, and the one that a
     caller who gives such a parameter means.
     `part` is the part of the runtime that it runs on. `run_async` is there where waiting is
@@ -378,6 +380,8 @@ class Operation:
     destructive: bool = False
     idempotent: bool = False
     reading_actions: tuple[str, ...] = ()
+    existing_only: bool = False
+    existing_actions: tuple[str, ...] = ()
     action_aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     part: Literal["foundation", "gateway", "transactions"] = "foundation"
     also_in: tuple[str, ...] = ()
@@ -438,6 +442,19 @@ class Operation:
             return "read"
         return "admin" if self.toolset == "admin" else "write"
 
+    def reads(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call writes nothing."""
+        return self.read_only or self.right_for(arguments) == "read"
+
+    def needs_database(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call has nothing to do where no database is: it reads, or removes."""
+        changes_existing = self.destructive or self.existing_only
+        return (
+            self.reads(arguments)
+            or changes_existing
+            or arguments.get("action") in self.existing_actions
+        )
+
 
 class Hints(TypedDict, total=False):
     """What a row may say of an operation besides."""
@@ -447,6 +464,8 @@ class Hints(TypedDict, total=False):
     destructive: bool
     idempotent: bool
     reading_actions: tuple[str, ...]
+    existing_only: bool
+    existing_actions: tuple[str, ...]
     action_aliases: Mapping[str, Mapping[str, str]]
     right: Right
     person: PersonNeeded[Mapping[str, Any]]

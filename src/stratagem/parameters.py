@@ -9,7 +9,7 @@ checked against these schemas alone, so that nothing has to build models when it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
@@ -550,7 +550,7 @@ class _Check:
         name: str,
         declared: Mapping[str, Schema],
         place: tuple[str | int, ...],
-        given: Container[str],
+        given: Iterable[str],
     ) -> ValidationFailed:
         known = [python_name(each) if "_" in name else each for each in declared]
         meant = [each for each, schema in declared.items() if name in schema.get(ALIASES, ())]
@@ -561,8 +561,16 @@ class _Check:
             if place
             else f"{self._operation} has no parameter `{name}`."
         )
-        if meant and meant[0] in given:
-            hint = f"`{name}` stands for `{meant[0]}`, which is given too: send one of them."
+        also = [
+            each
+            for each in given
+            if meant and each != name and each in {meant[0], *declared[meant[0]][ALIASES]}
+        ]
+        if also:
+            names = (
+                f"`{name}` and `{also[0]}` both mean" if also[0] != meant[0] else f"`{name}` means"
+            )
+            hint = f"{names} `{meant[0]}`, which takes one value: send `{meant[0]}` alone."
         elif near:
             hint = f"Did you mean {' or '.join(near)}?"
         else:

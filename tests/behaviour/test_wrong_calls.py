@@ -44,6 +44,17 @@ def test_a_wrong_call_is_corrected_on_every_surface(call: Call) -> None:
     assert "`limit` read as `k`" in found["correction"]
 
 
+@proves("input:corrected")
+@pytest.mark.parametrize("also", ["k", "top_k"])
+def test_two_names_of_one_parameter_are_asked_about(seeded: Seeded, also: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        seeded.call("strata_search", {"query": "Oslo", "limit": 3, also: 5})
+
+    assert refused.value.details["field"] == "limit"
+    assert refused.value.hint.endswith("`k`, which takes one value: send `k` alone.")
+    assert "`top_k`" in refused.value.hint or also == "k"
+
+
 @pytest.fixture
 def seeded() -> Iterator[Seeded]:
     found = Seeded()

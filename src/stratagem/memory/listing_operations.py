@@ -782,6 +782,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         service=_memory,
         summarise=_say_restored,
         idempotent=True,
+        existing_only=True,
         commands=(
             CommandHint(
                 ("restore-namespace",),

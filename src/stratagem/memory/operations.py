@@ -189,11 +189,11 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
     if action == "list":
         return with_note([_say_branch(each) for each in answer["results"]], answer)
     if action == "diff":
-        return with_note([_say_diff(answer), *map(_say_change, answer["results"]), AS_DATA], answer)
+        return _say_differences(answer)
     if action == "merge":
         verb = "Would merge" if answer["preview"] else "Merged"
         counts = f"{plural(answer['merged'], 'change')} and {plural(answer['events'], 'event')}"
-        line = f"{verb} {counts}"
+        line = f"{verb} {counts} from {answer['source']!r} into {answer['target']!r}."
         conflicts = [
             f"conflict {_say_place(each)}: "
             f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
@@ -241,18 +241,26 @@ _BRANCH_WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
 }
 
 
-def _say_diff(answer: Mapping[str, Any]) -> str:
-    """Say what each of two branches changed since they were alike; what follows is data."""
+def _say_differences(answer: Mapping[str, Any]) -> str:
+    """Say how two branches differ, and of each difference on which of them it was made."""
+    compare, branch = answer["compare"], answer["branch"]
+    sides = {"theirs": f"on {compare}: ", "ours": f"on {branch}: ", "both": "on both: "}
+    lines = [f"{sides[each['side']]}{_say_change(each)}" for each in answer["results"]]
+    return with_note([_count_differences(answer), *lines, *([AS_DATA] if lines else [])], answer)
+
+
+def _count_differences(answer: Mapping[str, Any]) -> str:
+    """Say how much each of two branches changed since they were alike."""
     compare, branch = answer["compare"], answer["branch"]
     said = (
         f"{compare}: {answer['added']} added, {answer['removed']} removed, "
         f"{answer['changed']} changed since it was like {branch}"
     )
     if answer["ours"]:
-        said += f"; {branch} (ours) changed {answer['ours']}"
+        said += f"; {branch} changed {answer['ours']}"
     if answer["both"]:
         said += f"; both changed {answer['both']}"
-    for count, of in ((answer["events"], compare), (answer["ours_events"], f"{branch} (ours)")):
+    for count, of in ((answer["events"], compare), (answer["ours_events"], branch)):
         if count:
             said += f"; {plural(count, 'event')} only on {of}"
     return said
@@ -275,8 +283,7 @@ def _say_change(change: Mapping[str, Any]) -> str:
     if "tags_before" in change:
         tags = (", ".join(change[side]) or "none" for side in ("tags_before", "tags_after"))
         told.append(f"tags {' → '.join(tags)}")
-    side = f"{change['side']} " if "side" in change else ""
-    return f"{side}{change['change']} {_say_name(change)}: {'; '.join(told)}"
+    return f"{change['change']} {_say_name(change)}: {'; '.join(told)}"
 
 
 def _say_field(change: Mapping[str, Any], name: str) -> str:
@@ -583,6 +590,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("action", "name", "conflicts", "results", "truncated", "next"),
         summarise=_say_branched,
         reading_actions=("list", "diff", "switch"),
+        existing_actions=("delete", "restore", "merge"),
         also_called=("fork", "merge", "diff", "switch", "checkout", "branches"),
         action_aliases={
             "merge": {"name": "source"},

@@ -1,4 +1,4 @@
-"""A command that only reads makes no database; it says that there is none."""
+"""A command that only reads or removes makes no database; it says that there is none."""
 
 from __future__ import annotations
 
@@ -24,9 +24,19 @@ READING = [
     ("token", "off", "--yes"),
     ("export", "-"),
 ]
+REMOVING = [
+    ("forget", "k"),
+    ("purge", "k", "--yes"),
+    ("delete-namespace", "n"),
+    ("restore-namespace", "n", "--as-of", "1h ago"),
+    ("branch", "delete", "b"),
+    ("branch", "restore", "b"),
+    ("branch", "merge", "b"),
+    ("call", "strata_branch", '{"action": "merge", "source": "b"}'),
+]
 
 
-@pytest.mark.parametrize("command", READING, ids=" ".join)
+@pytest.mark.parametrize("command", READING + REMOVING, ids=" ".join)
 def test_a_read_of_a_missing_database_says_so_and_leaves_nothing_behind(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -57,6 +67,7 @@ def test_a_write_makes_the_database_and_reads_of_the_gateway_need_none(tmp_path:
 
     listed = cli.json("tools", "list")
     assert listed["tools"]
+    assert cli.json("secrets", "list")["secrets"] == []
     assert not (tmp_path / "new").exists()
     cli("store", "k", "v")
 

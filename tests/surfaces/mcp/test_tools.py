@@ -52,9 +52,17 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_branch", {"action": "fork", "name": "trial"}, "Forked 'trial' from 'default' at"),
     ("strata_store", {"key": "city", "value": "Bergen", "branch": "trial"}, "updated"),
     ("strata_branch", {"action": "list"}, "* default\n  trial (from default at @"),
-    ("strata_branch", {"action": "diff", "compare": "trial"}, "1 changed"),
-    ("strata_branch", {"action": "merge", "source": "trial", "preview": True}, "Would merge 1"),
-    ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 change"),
+    ("strata_branch", {"action": "diff", "compare": "trial"}, "on trial: changed city: Oslo →"),
+    (
+        "strata_branch",
+        {"action": "merge", "source": "trial", "preview": True},
+        "Would merge 1 change and 0 events from 'trial' into 'default'.",
+    ),
+    (
+        "strata_branch",
+        {"action": "merge", "source": "trial"},
+        "Merged 1 change and 0 events from 'trial' into 'default'.",
+    ),
     ("strata_branch", {"action": "switch", "name": "trial"}, "You are on the branch 'trial' now."),
     (
         "strata_branch",

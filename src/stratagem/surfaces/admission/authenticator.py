@@ -1,7 +1,8 @@
 """Authentication: from the token of a request to the principal who sent it.
 
 Until the first token is created, and unless the server is set otherwise, every client that reaches
-a server on loopback may do everything. From the first token on, for ever, every client needs one.
+a server on loopback may do everything. From the first token on every client needs one,
+until `stratagem token off` goes back.
 """
 
 from __future__ import annotations

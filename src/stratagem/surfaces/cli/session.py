@@ -155,7 +155,7 @@ class Session:
 
     @contextmanager
     def runtime_for(self, operation: str, arguments: Any) -> Iterator[Runtime]:
-        """Open the database for a call; one that only reads makes none.
+        """Open the database for a call; one that only reads or removes makes none.
 
         The gateway has tools of its own, which a database that is not there lacks no more than one
         that is empty.
@@ -165,10 +165,10 @@ class Session:
 
         row = find(operation)
         given = arguments if isinstance(arguments, Mapping) else {}
-        reads = row.right_for(given) == "read"
         of_gateway = row.part == "gateway"
-        settings = self._settings(must_exist=reads and not of_gateway, read_only=None)
-        if reads and of_gateway and not is_there(self.database):
+        must_exist = row.needs_database(given) and not of_gateway
+        settings = self._settings(must_exist=must_exist, read_only=None)
+        if row.reads(given) and of_gateway and not is_there(self.database):
             settings = replace(settings, path=":memory:")
         with closing(start(settings)) as runtime:
             yield runtime
