@@ -20,6 +20,8 @@ __all__ = ["Catalogue", "Half", "Request", "read"]
 
 Half = Literal["tuning", "report"]
 _OTHERS: Final = ("metatool", "livemcp", "sealtools", "toolalpaca")
+# Requests of a few words, small talk and housework, which are rare in the other data.
+_SHORT: Final = Path(__file__).parent / "data"
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -67,20 +69,26 @@ def _bfcl(folder: Path) -> Catalogue:
 def _later(folder: Path) -> Iterator[Catalogue]:
     tools, queries = list(_lines(folder, "tools")), list(_lines(folder, "queries"))
     for source in _OTHERS:
-        own = [tool for tool in tools if tool["source"] == source]
-        # A suffix keeps them apart from tools that the product has itself.
-        names = {each["id"]: _NO_NAME.sub("_", each["id"].partition(":")[2]) + "_t" for each in own}
-        requests = [
-            Request(
-                query["query"],
-                frozenset(names[each] for each in query["right"]),
-                query["kind"],
-                _half(min(query["right"], default=query["query"])),
-            )
-            for query in queries
-            if query["source"] == source
-        ]
-        yield Catalogue(source, {names[tool["id"]]: tool for tool in own}, requests)
+        of_source = [tool for tool in tools if tool["source"] == source]
+        asked = [query for query in queries if query["source"] == source]
+        yield _catalogue(source, of_source, asked)
+    real = [tool for tool in tools if tool["source"] == "livemcp"]
+    yield _catalogue("short", real, list(_lines(_SHORT, "short_requests")))
+
+
+def _catalogue(name: str, tools: list[dict[str, Any]], queries: list[dict[str, Any]]) -> Catalogue:
+    # A suffix keeps them apart from tools that the product has itself.
+    names = {each["id"]: _NO_NAME.sub("_", each["id"].partition(":")[2]) + "_t" for each in tools}
+    requests = [
+        Request(
+            query["query"],
+            frozenset(names[each] for each in query["right"]),
+            query["kind"],
+            _half(min(query["right"], default=query["query"])),
+        )
+        for query in queries
+    ]
+    return Catalogue(name, {names[tool["id"]]: tool for tool in tools}, requests)
 
 
 def _half(key: str) -> Half:

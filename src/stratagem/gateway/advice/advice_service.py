@@ -84,18 +84,21 @@ class AdviceService:
     def _choose(
         self, context: AdviceContext, request: str, *, own: bool = False
     ) -> tuple[ViewTools, list[ToolChoice]]:
-        """Return the tools for a request that fit it and can be called now, best first."""
+        """Return the tools for a request that can be called now, best first; none if none fits."""
         view_tools, choices = self._recommender.choose(
             context.reader, context.view, request, context.services, own=own
         )
         resting = self._resting_tools()
-        return view_tools, [
+        callable_now = [
             each
             for each in choices
             if each.match.score >= weights.SCORE_MIN
             and self._parts.registry.shows(each.tool)
             and self._why_unavailable(each.tool, resting) is None
         ]
+        best = max((each.match.score for each in callable_now), default=0.0)
+        chosen_from = len(view_tools.index) - (0 if own else len(view_tools.own))
+        return view_tools, callable_now if best >= weights.answer_score_min(chosen_from) else []
 
     def _resting_tools(self) -> frozenset[str]:
         """Return the tools that failed too often and are given a rest."""

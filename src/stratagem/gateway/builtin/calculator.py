@@ -60,7 +60,7 @@ TOOL: Final[dict[str, Any]] = {
         "is rounded to 15 digits. What could be read in two ways is refused."
     ),
     "category": "utility",
-    "tags": ["math", "arithmetic", "numbers"],
+    "tags": ["math", "arithmetic", "numbers", "percent", "square root"],
     "inputSchema": plain_schema(_Input),
     "outputSchema": {
         "type": "object",

@@ -119,7 +119,18 @@ def test_a_tool_that_is_given_a_rest_is_not_recommended(db: stratagem.Stratagem)
 
 
 @proves("recommend:none")
-@pytest.mark.parametrize("intent", ["make coffee", "asdf qwer", "tell me a joke", "who are you"])
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "make coffee",
+        "asdf qwer",
+        "tell me a joke",
+        "who are you",
+        "it has been raining since Tuesday and I am in a bad mood",
+        "remind me tomorrow at nine",
+        "print two copies",
+    ],
+)
 def test_nonsense_is_answered_with_no_tool(db: stratagem.Stratagem, intent: str) -> None:
     answer = ask(db, intent)
 
