@@ -65,7 +65,8 @@ def outputs(tool: Tool) -> Iterator[OutputField]:
     required = _required_names(schema)
     for name, each in _properties(schema).items():
         yield OutputField(tool, (name,), each, name in required)
-        inside = _required_names(each) if name in required else ()
+        # What is no object need not have what an object of the schema must.
+        inside = _required_names(each) if name in required and _kinds(each) == {"object"} else ()
         for inner, deeper in _properties(each).items():
             yield OutputField(tool, (name, inner), deeper, inner in inside)
 
@@ -112,7 +113,9 @@ def _allows(wanted: Any, given: Any) -> bool:
     one, two = _kinds(given), _kinds(wanted)
     rules = set(wanted) - _REMARKS - {"type"}
     typed = not two or (bool(one) and all(_is_one_of(kind, two) for kind in one))
-    return typed and all(given.get(rule) == wanted[rule] for rule in rules)
+    # A reference to elsewhere in its schema means something else in another one.
+    alone = "$ref" not in str(wanted) and "$dynamicRef" not in str(wanted)
+    return typed and alone and all(given.get(rule) == wanted[rule] for rule in rules)
 
 
 def _subject(tool: Tool) -> frozenset[str]:

@@ -20,7 +20,6 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
-from stratagem.errors import StratagemError
 from stratagem.gateway.advice.advice_service import AdviceContext, AdviceService, milliseconds_since
 from stratagem.gateway.advice.answers import (
     InputSource,
@@ -44,7 +43,7 @@ from stratagem.gateway.advice.inputs import PlanInput
 from stratagem.gateway.advice.recommendations import describe_chain, reasoning
 from stratagem.gateway.advice.recommender import ToolChoice
 from stratagem.gateway.advice.retrieval import weights
-from stratagem.gateway.correction import correct
+from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
@@ -65,12 +64,17 @@ _JOINT: Final = re.compile(r",\s++|(?<!\s)\s++(?:and|und|y|et|e|en|и)\s+(?![A-Z
 _PART_CHARS_MIN: Final = 3
 _OPTIONS: Final = 3
 _CHAINS_SHOWN: Final = 3
+_SHOWN_CHARS: Final = 300
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a plan. `doubts` say why it is not proven that it is valid."""
+    """A call of a plan.
+
+    `invalid` has the inputs that do not fit a parameter, and why; `doubts` say why else it is not
+    proven that the call is valid.
+    """
 
     id: str
     part: str
@@ -80,6 +84,7 @@ class _Call:
     options: list[ToolChoice] = field(default_factory=list)
     sources: dict[str, InputSource | StepSource] = field(default_factory=dict)
     open: list[OpenArgument] = field(default_factory=list)
+    invalid: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
     @property
@@ -111,6 +116,7 @@ class WorkflowPlanner(AdviceService):
                 found = [registry.find(reader, view, name) for name in given.tools]
                 calls = [_Call("", tool.name, tool, "You named it.", None) for tool in found]
                 unmatched, omitted = [], []
+                self._doubt_unavailable(calls)
         for at, call in enumerate(calls):
             _complete(call, calls[:at], given.inputs)
         asked = {
@@ -129,7 +135,7 @@ class WorkflowPlanner(AdviceService):
             "definition": _definition(given.name, calls),
             "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
             "missing": missing,
-            "invalid": _invalid_inputs(asked, given.inputs),
+            "invalid": {key: why for call in calls for key, why in call.invalid.items()},
             "unmatched": unmatched,
             "omitted": omitted,
             "unproven": unproven,
@@ -145,6 +151,13 @@ class WorkflowPlanner(AdviceService):
         open_ends = missing or answer["invalid"] or unmatched or omitted or unproven
         answer["runnable"] = bool(calls) and not open_ends
         return answer
+
+    def _doubt_unavailable(self, calls: list[_Call]) -> None:
+        """Note which tools that a caller named cannot be called now."""
+        resting = self._resting_tools()
+        for call in calls:
+            if (why := self._why_unavailable(call.tool, resting)) is not None:
+                call.doubts.append(f"{call.tool.name}: {why}")
 
     def _choose_tools(
         self, context: AdviceContext, given: PlanInput
@@ -301,35 +314,30 @@ def _element_fields(schema: Any) -> Mapping[str, Any]:
 
 
 def _check_given(call: _Call, inputs: Mapping[str, Any]) -> None:
-    """Note where a call of given values alone does not fit the schema as a whole."""
-    names = [source["name"] for source in call.sources.values() if source["from"] == "input"]
-    if call.open or len(names) < len(call.sources) or not all(name in inputs for name in names):
-        return
-    values = {
-        name: inputs[source["name"]]
+    """Hold the given values of a call against its schema as they are, without any correction.
+
+    What an earlier step gives is not there to be looked at: `is_proven` speaks for it, and lets no
+    schema pass that has rules between arguments.
+    """
+    given = {
+        name: source["name"]
         for name, source in call.sources.items()
-        if source["from"] == "input"
+        if source["from"] == "input" and source["name"] in inputs
     }
-    checked = correct(call.tool.content["inputSchema"], values)
-    if checked.applied is None and checked.errors:
-        call.doubts.append(f"{call.id}: {checked.errors[0].message}")
-
-
-def _invalid_inputs(
-    asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]
-) -> dict[str, str]:
-    """Return the inputs that do not fit the parameter they are used for, and why."""
-    found: dict[str, str] = {}
-    for name in asked.keys() & inputs.keys():
-        schema = {"type": "object", "properties": {name: asked[name]}}
-        try:
-            checked = correct(schema, {name: inputs[name]})
-        except StratagemError:
-            # A schema that refers to other parts of its tool cannot be looked at by itself.
-            continue
-        if checked.applied is None and checked.errors:
-            found[name] = checked.errors[0].message
-    return found
+    values = {name: inputs[key] for name, key in given.items()}
+    schema = call.tool.content["inputSchema"]
+    required = [name for name in schema.get("required", ()) if name in given]
+    checked = Schema({**schema, "required": required})
+    between: list[str] = []
+    for error in checked.errors(values, limits.VIOLATIONS_MAX):
+        if error.instance_path:
+            call.invalid.setdefault(given[error.instance_path[0]], error.message[:_SHOWN_CHARS])
+        else:
+            between.append(error.message[:_SHOWN_CHARS])
+    if not (call.invalid or between) and not checked.accepts(values):
+        between.append("the given values are too large to be checked.")
+    if not call.open:
+        call.doubts += [f"{call.id}: {message}" for message in between[:1]]
 
 
 def _definition(name: str | None, calls: list[_Call]) -> dict[str, Any] | None:

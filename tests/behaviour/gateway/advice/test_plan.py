@@ -182,3 +182,96 @@ def test_a_tool_that_is_a_guess_is_not_run(db: stratagem.Stratagem) -> None:
         "ring_bell: it is not sure that this tool does 'noise at the door'."
     ]
     assert named["runnable"] is True
+
+
+@proves("plan:proof")
+def test_a_value_has_to_fit_every_step_that_takes_it(db: stratagem.Stratagem) -> None:
+    add(db, "fetch", "Fetch.", {"amount": {"type": "string"}}, ("amount",))
+    add(db, "print", "Print.", {"amount": {}}, ("amount",))
+
+    answer = plan(db, "anything", tools=["fetch", "print"], inputs={"amount": 5})
+
+    assert list(answer["invalid"]) == ["amount"]
+    assert answer["runnable"] is False
+
+
+@proves("plan:proof")
+@pytest.mark.parametrize(
+    ("value", "runnable"),
+    [({"street": "Main"}, True), ({"street": 5}, False), ({}, False), ("Main", False)],
+)
+def test_values_of_a_shared_definition_are_checked(
+    db: stratagem.Stratagem, value: Any, runnable: bool
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"address": {"$ref": "#/$defs/address"}, "note": TEXT},
+        "required": ["address"],
+        "$defs": {
+            "address": {"type": "object", "properties": {"street": TEXT}, "required": ["street"]}
+        },
+    }
+    add(db, "deliver", "Deliver.", inputSchema=schema)
+
+    answer = plan(db, "anything", tools=["deliver"], inputs={"address": value})
+
+    assert answer["runnable"] is runnable
+    assert list(answer["invalid"]) == ([] if runnable else ["address"])
+
+
+@proves("plan:proof")
+def test_an_optional_value_is_checked_beside_what_a_step_gives(db: stratagem.Stratagem) -> None:
+    add(db, "weigh", "Weigh.", **weigher(required=["grams"]))
+    box = {"type": "string", "enum": ["small", "large"]}
+    add(db, "pack", "Pack.", {"grams": {"type": "number"}, "box": box}, ("grams",))
+
+    wrong, right = (
+        plan(db, "anything", tools=["weigh", "pack"], inputs={"box": size})
+        for size in ("huge", "large")
+    )
+
+    assert list(wrong["invalid"]) == ["box"]
+    assert wrong["runnable"] is False
+    assert right["runnable"] is True
+
+
+@proves("plan:proof")
+def test_the_same_reference_means_something_else_in_another_schema(
+    db: stratagem.Stratagem,
+) -> None:
+    place = {"$ref": "#/properties/kind"}
+    output = {"type": "object", "properties": {"grams": place, "kind": TEXT}, "required": ["grams"]}
+    add(db, "weigh", "Weigh.", outputSchema=output, handler=give({"grams": "many"}))
+    add(db, "pack", "Pack.", {"grams": place, "kind": {"type": "number"}}, ("grams",))
+
+    answer = plan(db, "anything", tools=["weigh", "pack"])
+
+    assert answer["steps"][1]["sources"]["grams"]["from"] == "step"
+    assert answer["runnable"] is False
+
+
+@proves("plan:proof")
+@pytest.mark.parametrize(("kind", "runnable"), [({"type": "object"}, True), ({}, False)])
+def test_only_an_object_has_the_fields_that_its_schema_requires(
+    db: stratagem.Stratagem, kind: dict[str, Any], runnable: bool
+) -> None:
+    parcel = {**kind, "properties": {"grams": {"type": "number"}}, "required": ["grams"]}
+    output = {"type": "object", "properties": {"parcel": parcel}, "required": ["parcel"]}
+    add(db, "weigh", "Weigh.", outputSchema=output, handler=give({"parcel": {"grams": 5}}))
+    add(db, "pack", "Pack.", {"grams": {"type": "number"}}, ("grams",))
+
+    answer = plan(db, "anything", tools=["weigh", "pack"])
+
+    assert answer["steps"][1]["sources"]["grams"]["path"] == "parcel.grams"
+    assert answer["runnable"] is runnable
+
+
+@proves("plan:proof")
+def test_a_tool_that_cannot_be_called_now_is_not_run(db: stratagem.Stratagem) -> None:
+    add(db, "ring_bell", "Make the bell of the door ring.")
+    db.call("tool_update", {"toolId": "ring_bell", "status": "disabled"})
+
+    answer = plan(db, "anything", tools=["ring_bell"])
+
+    assert answer["runnable"] is False
+    assert answer["unproven"][0].startswith("ring_bell: ")
