@@ -1031,7 +1031,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "provider_tools",
         "Tools for a provider",
-        "The registered tools in the format of a model provider.",
+        "The registered and standard tools in the format of a model provider; Stratagem's own "
+        "operations where tools or enabledTools name them.",
         inputs.ProviderToolsInput,
         services.providers,
         ProviderService.tools,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+import stratagem
 from tests.behaviour.conftest import Call
 from tests.manifest import proves
 
@@ -20,6 +23,19 @@ def test_a_provider_is_given_the_tools_that_are_enabled_for_it(call: Call) -> No
 
     assert [each["name"] for each in tools] == ["calculator", "date_time"]
     assert set(tools[0]) >= {"name", "description", "input_schema"}
+
+
+@proves("provider:tools")
+@pytest.mark.parametrize("provider", ["openai", "openai_responses", "xai", "gemini", "anthropic"])
+def test_every_provider_takes_what_it_is_given_unasked(
+    db: stratagem.Stratagem, provider: str
+) -> None:
+    unasked = str(db.call("provider_tools", {"provider": provider})["tools"])
+    asked = str(db.call("provider_tools", {"provider": provider, "tools": ["strata_store"]}))
+
+    assert "'calculator'" in unasked
+    assert "'strata_store'" not in unasked
+    assert "'strata_store'" in asked
 
 
 @proves("provider:calls")

@@ -75,9 +75,16 @@ class ProviderService:
         }
 
     def tools(self, given: inputs.ProviderToolsInput) -> ProviderTools:
-        """Return the tools in a provider's format: those that are enabled for it."""
+        """Return the tools in a provider's format: those that are named or enabled for it.
+
+        Where neither is said, Stratagem's own operations are left out: there are more of them than
+        most providers take.
+        """
         format_ = _find_format(given.provider)
         enabled = self._find_enabled(given.provider, given.branch, given.tools)
+        config = self._config(given.provider, given.branch) or {}
+        if given.tools is None and config.get("enabledTools") is None:
+            enabled = [tool for tool in enabled if not tool.is_own]
         return {
             "provider": given.provider,
             "tools": format_.tools([summary_of(tool) for tool in enabled]),

@@ -1854,7 +1854,7 @@ class GatewayOperations(OperationMethods):
         tools: Sequence[str] | None = None,
         branch: str | None = None,
     ) -> ProviderTools:
-        """The registered tools in the format of a model provider.
+        """The registered and standard tools in the format of a model provider; Stratagem's own operations where tools or enabledTools name them.
 
         Args:
             provider: Who provides it.
@@ -3669,7 +3669,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tools: Sequence[str] | None = None,
         branch: str | None = None,
     ) -> ProviderTools:
-        """The registered tools in the format of a model provider.
+        """The registered and standard tools in the format of a model provider; Stratagem's own operations where tools or enabledTools name them.
 
         Args:
             provider: Who provides it.
