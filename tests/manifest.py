@@ -379,6 +379,7 @@ MANIFEST: dict[str, str] = {
     "guardrail:function": "A Python function decides about a call, and may rewrite its arguments.",
     "guardrail:tool": "A registered tool decides about a result, and may rewrite it.",
     "guardrail:failure": "A guardrail that fails, or decides nothing, refuses the call.",
+    "guardrail:error": "A guardrail masks, rewrites or withholds what a failed call says.",
     "guardrail:order": "Guardrails run in their order, on cached results too.",
     "guardrail:match": "Guardrails are about the calls that fit, and are shown with a tool.",
     "guardrail:ask": "A guardrail may ask a person, who approves one call.",

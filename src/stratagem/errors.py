@@ -106,6 +106,17 @@ class StratagemError(Exception):
             # A traceback shows it below the message.
             self.add_note(self.hint)
 
+    def reword(self, message: str, details: dict[str, Any]) -> None:
+        """Say it in other words, everywhere: also as text, and without what it was caused by.
+
+        For words that nobody may see: what was said before is in no traceback either.
+        """
+        if (message, details) == (self.message, self.details):
+            return
+        self.message, self.details, self.args = message, details, (message,)
+        self.__cause__ = None
+        self.__suppress_context__ = True
+
     def reword_hint(self, words: Callable[[str], str]) -> None:
         """Say what to do next in the words of whoever is told."""
         said, self.hint = self.hint, words(self.hint)

@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -309,7 +310,7 @@ def test_the_value_is_in_nothing_that_is_kept_or_said(
     with caplog.at_level(logging.DEBUG):
         failed = refused(granted)
     said = [
-        str(failed.details) + failed.message,
+        str(failed.details) + failed.message + "".join(traceback.format_exception(failed)),
         str(granted.call("tool_executions", {}, ROOT)),
         str(granted.call("secrets_list", {}, ROOT)),
         str(granted.call("tool_get", {"toolId": "keyed"}, ROOT)),
@@ -396,7 +397,7 @@ def test_an_upstream_server_cannot_repeat_its_secret_anywhere(
         listed = talkative.call("tool_get", {"toolId": "answers"}, ROOT)
     said = [
         str(answered),
-        *(each.message + str(each.details) for each in failed),
+        *(str(each.details) + "".join(traceback.format_exception(each)) for each in failed),
         str(listed),
         str(listened),
         str(talkative.call("tool_executions", {}, ROOT)),

@@ -23,6 +23,7 @@ from stratagem.errors import (
     Blame,
     ExecutionFailed,
     ExecutionTimeout,
+    GuardrailBlocked,
     GuardrailFailed,
     InternalFault,
     PermissionDenied,
@@ -224,7 +225,8 @@ class Executor:
                 self._parts.corrector.abandon(state.decision)
             raise
         except StratagemError as error:
-            raise await self._record_failure(state, error) from error.__cause__
+            checked = await self._check_error(state, error)
+            raise await self._record_failure(state, checked) from checked.__cause__
         except Exception as error:
             # A defect of a runner must not hurt more than its own call.
             fault = InternalFault(f"{call.tool} failed inside the gateway: {type(error).__name__}.")
@@ -309,6 +311,22 @@ class Executor:
                 ran=True,
                 **error.details,
             ) from error
+
+    async def _check_error(self, state: _CallState, error: StratagemError) -> StratagemError:
+        """Have the guardrails look at what a tool that was run said when it failed."""
+        if state.tool is None or not state.guardrails or not state.attempts:
+            return error
+        if isinstance(error, GuardrailBlocked | GuardrailFailed):
+            return error
+        try:
+            await self._parts.guardrails.check_error(
+                state.guardrails, state.tool, state.call, state.arguments, error
+            )
+        except (GuardrailBlocked, GuardrailFailed) as refusal:
+            # What the tool said is in neither; nor is it told as its cause.
+            refusal.__cause__, refusal.__suppress_context__ = None, True
+            return refusal
+        return error
 
     def _check_operation(self, tool: Tool, arguments: Any, state: _CallState) -> None:
         """Refuse an operation that the caller could not run; without arguments, ever."""
@@ -456,8 +474,7 @@ class Executor:
                 return result.map(secrets.scrub)
             return secrets.scrub(result)
         except StratagemError as error:
-            error.message = secrets.scrub(error.message)
-            error.details = secrets.scrub(error.details)
+            error.reword(secrets.scrub(error.message), secrets.scrub(error.details))
             raise
 
     def _progress(

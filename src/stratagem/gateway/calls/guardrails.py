@@ -191,6 +191,33 @@ class Guardrails:
                 result = CheckedResult(decision.value, decision.mcp, changed=True)
         return result
 
+    async def check_error(
+        self,
+        chain: Sequence[Guardrail],
+        tool: Tool,
+        call: Call,
+        arguments: Mapping[str, Any],
+        error: StratagemError,
+    ) -> None:
+        """Leave in the error of a failed call what a caller may have of it.
+
+        Raises:
+            GuardrailBlocked: The caller may have nothing of it.
+            GuardrailFailed: A guardrail did not work.
+        """
+        words = {"code": error.code, "message": error.message, "details": error.details}
+        said: dict[str, Any] = orjson.loads(orjson.dumps(words, default=str))
+        for each in chain:
+            if each.when != "after":
+                continue
+            told = {"arguments": arguments, "result": None, "error": said}
+            decision = await self._decide(each, tool, call, told)
+            if decision.action == "ask":
+                raise _failure(each, "asks about a call that was made already")
+            if decision.action == "rewrite":
+                said = _rewritten_error(each, decision.value, said)
+                error.reword(said["message"], said["details"])
+
     async def _decide(
         self, guardrail: Guardrail, tool: Tool, call: Call, told: Mapping[str, Any]
     ) -> _Decision:
@@ -258,7 +285,7 @@ class _Decision(NamedTuple):
 
 def _mask(guardrail: Guardrail, told: Mapping[str, Any]) -> _Decision:
     level = guardrail.document["check"].get("level", "basic")
-    subject = _FIELDS[guardrail.when]
+    subject = _subject(guardrail, told)
     masked = mask_json(told[subject], level)
     content = told.get("content")
     masked_content = None if content is None else mask_json(content, level)
@@ -274,7 +301,7 @@ def _read_decision(guardrail: Guardrail, said: Any, told: Mapping[str, Any]) -> 
     action = said.get("action") if isinstance(said, Mapping) else None
     reason = said.get("reason") if isinstance(said, Mapping) else None
     reason = reason[: limits.GUARDRAIL_REASON_CHARS_MAX] if isinstance(reason, str) else None
-    subject = _FIELDS[guardrail.when]
+    subject = _subject(guardrail, told)
     if action in {"allow", "block", "ask"}:
         return _Decision(action, reason)
     if action == "rewrite" and subject in said:
@@ -294,6 +321,23 @@ def _read_decision(guardrail: Guardrail, said: Any, told: Mapping[str, Any]) -> 
         "returned no decision: null, or an object with `action` allow, block, ask, mask or rewrite "
         f"(with `{subject}`)",
     )
+
+
+def _subject(guardrail: Guardrail, told: Mapping[str, Any]) -> str:
+    """Return which part of what it is told a guardrail decides about."""
+    return "error" if "error" in told else _FIELDS[guardrail.when]
+
+
+def _rewritten_error(
+    guardrail: Guardrail, value: Any, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return an error in other words; what kind of error it is stays as it was."""
+    message = value.get("message") if isinstance(value, Mapping) else None
+    details = value.get("details", {}) if isinstance(value, Mapping) else None
+    if not isinstance(message, str) or not isinstance(details, Mapping):
+        raise _failure(guardrail, "wrote an error without a `message`")
+    kind = {name: before["details"][name] for name in ("reason",) if name in before["details"]}
+    return {"code": before["code"], "message": message, "details": {**details, **kind}}
 
 
 def _rewritten_arguments(guardrail: Guardrail, tool: Tool, value: Any) -> Mapping[str, Any]:

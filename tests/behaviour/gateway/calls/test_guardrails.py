@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from stratagem import (
+    ExecutionFailed,
     GuardrailBlocked,
     GuardrailFailed,
     PermissionDenied,
     Stratagem,
+    StratagemError,
     ValidationFailed,
 )
 from stratagem.operation import Caller
@@ -161,6 +164,63 @@ def test_one_that_fails_after_the_call_withholds_the_result(tools: Stratagem) ->
 
     assert met.value.details["ran"] is True
     assert "ada@" not in str(met.value.details)
+
+
+@proves("guardrail:error")
+def test_what_a_tool_says_when_it_fails_is_checked_too(tools: Stratagem) -> None:
+    def failing(text: str) -> None:
+        """Fail."""
+        raise LookupError(f"no such user: {text}")
+
+    tools.gateway.add(failing)
+    define(tools, "hide-out", "after", {"type": "mask"}, match={"tools": ["failing"]})
+
+    with pytest.raises(ExecutionFailed) as met:
+        tools.gateway.execute("failing", {"text": EMAIL})
+
+    record = tools.gateway.executions(tool_id="failing")[0]
+    shown = "".join(traceback.format_exception(met.value))
+    assert "no such user: write to [email]" in met.value.message
+    assert "ada@example.com" not in f"{met.value}{met.value.details}{record['error']}{shown}"
+
+
+@proves("guardrail:error")
+@pytest.mark.parametrize(
+    ("answer", "code", "message"),
+    [
+        (None, "execution_error", "no such user"),
+        ({"action": "block", "reason": "never mind"}, "guardrail_blocked", "never mind"),
+        ({"action": "rewrite", "error": {"message": "It failed."}}, "execution_error", "It fai"),
+        ({"action": "rewrite", "result": 1}, "guardrail_failed", "refused"),
+        (17, "guardrail_failed", "refused"),
+    ],
+)
+def test_a_function_decides_about_what_a_failure_says(
+    tools: Stratagem, answer: Any, code: str, message: str
+) -> None:
+    asked: list[Any] = []
+
+    def failing() -> None:
+        """Fail."""
+        raise LookupError("no such user")
+
+    def judge(call: dict[str, Any]) -> Any:
+        """Decide."""
+        asked.append((call["result"], call["error"]["code"], call["error"]["message"]))
+        return answer
+
+    tools.gateway.add(failing)
+    tools.gateway.add(judge)
+    define(tools, "judged", "after", {"type": "python", "name": "judge"}, match={"tools": ["fail*"]})
+
+    with pytest.raises(StratagemError) as met:
+        tools.gateway.execute("failing", {})
+
+    assert asked[0][:2] == (None, "execution_error")
+    assert "no such user" in asked[0][2]
+    assert met.value.code == code
+    assert message in met.value.message
+    assert (answer is None) == ("no such user" in str(met.value))
 
 
 @proves("guardrail:order")

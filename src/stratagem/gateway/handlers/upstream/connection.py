@@ -241,7 +241,7 @@ class UpstreamConnection:
             if error.code == CONNECTION_CLOSED:
                 # The server's end may be seen here before its process is.
                 self._over.set()
-            raise self._error(f"does not list its tools: {error}", safe=True) from error
+            raise self._error(f"does not list its tools: {error}", safe=True) from None
 
     async def refresh_if_stale(self) -> None:
         """Read the list of tools again if the server may have been restarted.
@@ -304,11 +304,12 @@ class UpstreamConnection:
             if self.is_over() and self._task is not None:
                 # The process is ending; wait for its exit status.
                 await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
-            raise self._call_error(what, delivery, error) from error
+            # What it was caused by has the server's own words, with the secrets that they repeat.
+            raise self._call_error(what, delivery, error) from None
         except QuestionRefused as error:
             raise self._error(
                 f"asked for more during {what}, and was refused: {error.message}", answered=True
-            ) from error
+            ) from None
         finally:
             self._in_flight.discard(call)
             delivery_var.reset(token)
@@ -330,7 +331,7 @@ class UpstreamConnection:
             except TimeoutError:
                 raise self._error("did not list its prompts and resources in time") from None
             except MCPError as error:
-                raise self._error(f"does not list its prompts and resources: {error}") from error
+                raise self._error(f"does not list its prompts and resources: {error}") from None
             self._primitives, self._primitives_at = found, now
             return found
 
