@@ -384,6 +384,7 @@ MANIFEST: dict[str, str] = {
     "guardrail:match": "Guardrails are about the calls that fit, and are shown with a tool.",
     "guardrail:ask": "A guardrail may ask a person, who approves one call.",
     "guardrail:definition": "A guardrail that could not work is refused; one can be removed.",
+    "call:trace_context": "The trace that a call belongs to goes out with its requests.",
     "call:spans": "A span says how a call ended, and nothing of its arguments.",
     "batch:results": "A batch has one result for each call.",
     "batch:stops": "A batch in order can stop at the first failure.",

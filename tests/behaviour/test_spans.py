@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ import stratagem
 from stratagem import Stratagem
 from stratagem.errors import StratagemError
 from tests.manifest import proves
+from tests.surfaces.serving import Service, as_json
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -122,3 +126,37 @@ def test_a_call_of_a_tool_says_which_agent_it_is_for(
     assert inner.parent is not None
     assert outer.context is not None
     assert inner.parent.span_id == outer.context.span_id
+
+
+# In a process of its own: here, other tests have imported every part of OpenTelemetry.
+PROGRAM = """
+import sys
+
+import stratagem
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
+for each in [name for name in sys.modules if name.startswith("opentelemetry.propagat")]:
+    del sys.modules[each]
+place, url = sys.argv[1:]
+with stratagem.open(place, embedder="none", allow_hosts=["127.0.0.1:*"]) as db:
+    handler = {"type": "webhook", "url": url, "method": "GET"}
+    db.call("tool_register", {"name": "asks", "description": "Asks.", "handler": handler,
+        "inputSchema": {"type": "object"}})
+    with trace.get_tracer("mine").start_as_current_span("mine") as span:
+        db.gateway.execute("asks", {})
+        print(f"{span.get_span_context().trace_id:032x}")
+"""
+
+
+@proves("call:trace_context")
+def test_the_trace_of_a_program_goes_out_with_its_calls(tmp_path: Path) -> None:
+    with Service() as service:
+        service.answers["/"] = lambda _said: as_json({})
+        program = [sys.executable, "-c", PROGRAM, str(tmp_path / "m.db"), service.url("/")]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+        received = service.received
+
+    assert done.returncode == 0, done.stderr
+    assert received[-1]["headers"]["traceparent"].split("-")[1] == done.stdout.strip()

@@ -328,9 +328,7 @@ def _subject(guardrail: Guardrail, told: Mapping[str, Any]) -> str:
     return "error" if "error" in told else _FIELDS[guardrail.when]
 
 
-def _rewritten_error(
-    guardrail: Guardrail, value: Any, before: Mapping[str, Any]
-) -> dict[str, Any]:
+def _rewritten_error(guardrail: Guardrail, value: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error in other words; what kind of error it is stays as it was."""
     message = value.get("message") if isinstance(value, Mapping) else None
     details = value.get("details", {}) if isinstance(value, Mapping) else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -37,6 +36,7 @@ from stratagem.gateway.outbound.guard import (
 from stratagem.gateway.outbound.redirects import Hop, next_hop
 from stratagem.gateway.outbound.responses import Response
 from stratagem.gateway.outbound.transport import BYTES_MAX, GuardedTransport
+from stratagem.spans import is_tracing
 
 __all__ = ["METHODS", "Outbound", "check_headers"]
 
@@ -243,11 +243,13 @@ class Outbound:
 
 def _trace_headers() -> tuple[tuple[str, str], ...]:
     """Return the trace that the call belongs to; none where nobody traces anything."""
-    propagate = sys.modules.get("opentelemetry.propagate")
-    if propagate is None:
+    if not is_tracing():
         return ()
+    # Whoever makes spans need not have imported this part of OpenTelemetry.
+    from opentelemetry.propagate import inject
+
     carrier: dict[str, str] = {}
-    propagate.inject(carrier)
+    inject(carrier)
     return tuple((name, value) for name, value in carrier.items() if name in _TRACE_HEADERS)
 
 

@@ -211,7 +211,9 @@ def test_a_function_decides_about_what_a_failure_says(
 
     tools.gateway.add(failing)
     tools.gateway.add(judge)
-    define(tools, "judged", "after", {"type": "python", "name": "judge"}, match={"tools": ["fail*"]})
+    define(
+        tools, "judged", "after", {"type": "python", "name": "judge"}, match={"tools": ["fail*"]}
+    )
 
     with pytest.raises(StratagemError) as met:
         tools.gateway.execute("failing", {})
