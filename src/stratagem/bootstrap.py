@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from stratagem.gateway.settings import SignInPlace
     from stratagem.storage.log_copy import Copied
     from stratagem.storage.postgres.store import PostgresStore
-    from stratagem.storage.rescue import Loss
+    from stratagem.storage.rescue import Loss, Salvage
 
 __all__ = [
     "KINDS",
@@ -500,7 +500,7 @@ def index_warning(store: Store) -> str | None:
     """Name the indexes that could not be compared with their tables, and what mends them."""
     if not store.remote:
         return None
-    from stratagem.storage.postgres.examination import list_unchecked_indexes
+    from stratagem.storage.postgres.index_checks import list_unchecked_indexes
     from stratagem.storage.postgres.store import PostgresStore
 
     names = list_unchecked_indexes(store) if isinstance(store, PostgresStore) else []
@@ -724,21 +724,13 @@ def rescue(source: str, target: str, progress: Progress) -> Rescued:
     """Make a healthy database, in a file that is not there yet, of what can be read of another.
 
     Raises:
-        ValidationFailed: The source is no file.
+        ValidationFailed: The source is a database in memory.
     """
     from stratagem.storage.rescue import Rescue, fill
-    from stratagem.storage.sqlite.salvage import salvage
 
-    if is_address(source) or source == MEMORY:
-        raise ValidationFailed(
-            "Only a database in a file can be read around its damage.",
-            field="rescue",
-            hint="PostgreSQL keeps its own pages: restore one of its backups, or see its "
-            "zero_damaged_pages and then export.",
-        )
     quiet: dict[str, Any] = {"deliver": False, "external": ExternalSettings()}
     with (
-        salvage(source, progress) as found,
+        _salvage(source, progress) as found,
         closing(start(Settings(target, durability="fast", **quiet))) as there,
     ):
         made = Rescue(found)
@@ -750,6 +742,21 @@ def rescue(source: str, target: str, progress: Progress) -> Rescued:
                 f"What was rescued is not healthy: {findings[0].what}", where=findings[0].where
             )
         return Rescued(store.reader().log.head(), made.losses, made.unverified)
+
+
+def _salvage(source: str, progress: Progress) -> AbstractContextManager[Salvage]:
+    """Give what can be read of a damaged log, wherever it lies."""
+    if source == MEMORY:
+        raise ValidationFailed("A database in memory cannot be rescued.", field="rescue")
+    if is_address(source):
+        _postgres()
+        from stratagem.storage.postgres import salvage
+
+        address, _, workspace = source.partition("#")
+        return salvage.salvage(address, workspace or DEFAULT, progress)
+    from stratagem.storage.sqlite.salvage import salvage as salvage_file
+
+    return salvage_file(source, progress)
 
 
 def _check(settings: Settings) -> None:

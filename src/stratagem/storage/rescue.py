@@ -20,10 +20,19 @@ import orjson
 
 from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, link_of
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.storage.contract import Progress, Store
+from stratagem.storage.contract import Finding, Progress, Store
 from stratagem.storage.log_copy import receive
 
-__all__ = ["Loss", "Rescue", "Salvage", "Trace", "fill", "ranges"]
+__all__ = [
+    "Loss",
+    "Rescue",
+    "Salvage",
+    "Trace",
+    "fill",
+    "find_losses",
+    "highest_sequence",
+    "ranges",
+]
 
 _ACTOR: Final = "stratagem"
 _LOST: Final = "EventLost"
@@ -31,6 +40,10 @@ _RESCUED: Final = "LogRescued"
 _PURGED: Final = "ContentPurged"
 _BRANCH_CREATED: Final = "BranchCreated"
 _PAGE: Final = 1_000
+# How many records a finding names.
+_NAMES_MAX: Final = 5
+# More events than are lost with a few pages.
+_GAP_MAX: Final = 10_000
 # Nothing is kept secret by it: what a lost event said is not known.
 _SALT: Final = bytes(SALT_BYTES)
 
@@ -202,6 +215,43 @@ def fill(target: Store, events: Iterable[Event]) -> None:
             page = []
     if page:
         receive(target, page)
+
+
+def highest_sequence(known: Iterable[int]) -> int:
+    """Return the last sequence of a log; damage may have made a number of any size of one."""
+    ordered = sorted(set(known))
+    reach = 2 * len(ordered) + _GAP_MAX
+    return max((each for each in ordered if each <= reach), default=0)
+
+
+def find_losses(salvage: Salvage, progress: Progress) -> Iterator[Finding]:
+    """Say which events of a damaged log are lost, and which records they were about."""
+    rescue = Rescue(salvage)
+    for _ in rescue.events(progress):
+        pass
+    for where, about in _describe(rescue.losses):
+        yield Finding(f"Lost{about}: nothing of it can be read.", where, repairable=False)
+    for first, last in ranges(rescue.unverified):
+        words = "It does not fit the event before it."
+        yield Finding(words, _name_run(first, last), repairable=False)
+    for first, last in ranges(sorted(rescue.emptied)):
+        words = "An event lost its content without a purge."
+        yield Finding(words, _name_run(first, last), repairable=False)
+
+
+def _describe(losses: list[Loss]) -> Iterator[tuple[str, str]]:
+    """Name the lost events, run by run, and some of the records they were about."""
+    by_sequence = {loss.sequence: loss for loss in losses}
+    for first, last in ranges(by_sequence):
+        keys = [by_sequence[at].key for at in range(first, last + 1)]
+        named = list(dict.fromkeys(repr(key) for key in keys if key is not None))
+        more = f" and {len(named) - _NAMES_MAX} more" if len(named) > _NAMES_MAX else ""
+        about = f" about {', '.join(named[:_NAMES_MAX])}{more}" if named else ""
+        yield _name_run(first, last), about
+
+
+def _name_run(first: int, last: int) -> str:
+    return f"event {first}" if first == last else f"events {first} to {last}"
 
 
 def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 
 import stratagem
+from stratagem.storage.postgres.store import PostgresStore
 from tests.postgres import Server, a_workspace
 from tests.surfaces.cli.console import Cli
 
@@ -26,14 +28,24 @@ ALTERED = (
 class Damaged:
     """A workspace of a server, as the command line and as its administrator see it."""
 
-    def __init__(self, cli: Cli, address: str) -> None:
+    def __init__(self, cli: Cli, address: str, *, keys: int = 5, embedder: str = "none") -> None:
         self._cli = cli
         self._address = address
         self._workspace = a_workspace()
         self.place = f"{address}#{self._workspace}"
-        with stratagem.open(self.place, embedder="none") as db:
-            for number in range(5):
+        with stratagem.open(self.place, embedder=embedder) as db:
+            for number in range(keys):
                 db.memory.store(f"city {number}", f"Oslo {number}")
+            db.runtime.foundation.index.embed_waiting(lambda *_: None)
+            if keys > 5:
+                db.memory.store("long", " ".join(f"word{number}" for number in range(4_000)))
+
+    def index_vectors(self) -> None:
+        """Give the workspace the index that one with many vectors has."""
+        with stratagem.open(self.place) as db:
+            store = db.runtime.foundation.store
+            assert isinstance(store, PostgresStore)
+            assert store.index_vectors(at_least=1)
 
     def damage(self, statement: str) -> None:
         """Change what is stored, past the store."""
@@ -83,12 +95,17 @@ def test_a_damaged_read_model_is_told_as_such_and_repaired(damaged: Damaged, wha
 
 
 @pytest.fixture(scope="module")
-def own_server() -> Iterator[str]:
+def own_postgres() -> Iterator[Server]:
     """Start a server for this module alone: all workspaces of a server share its indexes."""
     # It reads through indexes, as it would if the tables were large.
     server = Server.create(enable_seqscan="off")
-    yield server.address
+    yield server
     server.destroy()
+
+
+@pytest.fixture
+def own_server(own_postgres: Server) -> str:
+    return own_postgres.address
 
 
 @pytest.mark.parametrize(
@@ -134,6 +151,194 @@ def test_an_altered_payload_is_never_read_as_a_value(damaged: Damaged) -> None:
     assert "was altered" in still
     assert json.loads(told)["error"] == "database_corrupt"
     assert damaged.run("recall", "city 2")[0] == 0
+
+
+def test_a_word_that_its_index_does_not_find_is_found_and_mended(cli: Cli, own_server: str) -> None:
+    damaged = Damaged(cli, own_server)
+    with damaged.without_upkeep("texts_terms"):
+        assert damaged.run("store", "late", "Trondheim")[0] == 0
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert code == 7
+    assert "The index texts_terms does not find a text by one of its words." in found
+    assert "The log is whole" in found
+    assert "Healthy" in repaired
+    assert damaged.run("doctor")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "lost", ["versions_subject", "branches_live", "events_pkey", "texts_terms"]
+)
+def test_an_index_that_is_gone_is_named_and_made_again(
+    cli: Cli, own_server: str, lost: str
+) -> None:
+    damaged = Damaged(cli, own_server)
+    is_key = lost.endswith("_pkey")
+    gone = f"ALTER TABLE events DROP CONSTRAINT {lost}" if is_key else f"DROP INDEX {lost}"
+    with psycopg.connect(own_server) as connection:
+        connection.execute("SET search_path TO stratagem")
+        connection.execute(gone)
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert code == 7
+    assert f"The index {lost} is missing." in found
+    assert "The log is whole" in found
+    assert "Healthy" in repaired
+
+
+def test_an_index_of_vectors_that_misses_some_is_found_and_made_anew(
+    cli: Cli, own_server: str
+) -> None:
+    damaged = Damaged(cli, own_server, keys=40, embedder="static")
+    damaged.index_vectors()
+    healthy = damaged.run("doctor")
+    (index,) = _vector_indexes(own_server)
+    with damaged.without_upkeep(index):
+        for number in range(3):
+            assert damaged.run("store", f"late {number}", f"Trondheim {number}")[0] == 0
+        assert damaged.run("embed")[0] == 0
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert healthy[0] == 0, healthy
+    assert code == 7
+    assert f"The index {index} differs from its table: it misses 3 vectors." in found
+    assert "Healthy" in repaired
+    with psycopg.connect(own_server) as connection:
+        connection.execute(f"DROP INDEX stratagem.{index}".encode())
+    assert f"The index {index} is missing." in damaged.run("doctor")[1]
+    assert "Healthy" in damaged.run("doctor", "--repair")[1]
+    assert _vector_indexes(own_server) == [index]
+
+
+def _vector_indexes(address: str) -> list[str]:
+    with psycopg.connect(address) as connection:
+        names = "SELECT relname FROM pg_class WHERE relname LIKE 'vectors\\_near%'"
+        return [name for (name,) in connection.execute(names.encode())]
+
+
+def test_an_altered_vector_is_found_and_made_again(cli: Cli, postgres_address: str) -> None:
+    damaged = Damaged(cli, postgres_address, embedder="static")
+    damaged.damage(
+        "UPDATE vectors SET vector = vector OPERATOR(public.+) vector"
+        " WHERE workspace = {w} AND seq = 3"
+    )
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert code == 7
+    assert "A vector was altered." in found
+    assert "The log is whole" in found
+    assert "Healthy" in repaired
+    results = json.loads(damaged.run("search", "Oslo 1", "--json")[1])["results"]
+    assert results[0]["key"] == "city 1"
+
+
+def test_an_altered_result_of_a_request_is_found_and_forgotten(damaged: Damaged) -> None:
+    assert damaged.run("store", "once", "told", "--request-id", "r1")[0] == 0
+    damaged.damage("UPDATE requests SET result = '{{}}'::bytea WHERE workspace = {w}")
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert code == 7
+    assert "A remembered result was altered; a repair forgets it. (request 'r1' of" in found
+    assert "Healthy" in repaired
+
+
+def overwrite_page(server: Server, table: str, page: int, content: bytes) -> None:
+    """Overwrite a page of a table while its server is down."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        query = f"SELECT pg_relation_filepath('stratagem.{table}')"
+        (path,) = connection.execute(query.encode()).fetchone() or ("",)
+    server.stop()
+    with (server.folder / "data" / path).open("r+b") as file:
+        file.seek(page * 8_192)
+        assert len(file.read(8_192)) == 8_192
+        file.seek(page * 8_192)
+        file.write(content)
+    server.start()
+
+
+PAGES = {"rubbish": os.urandom(8_192), "nothing": bytes(8_192)}
+
+
+@pytest.fixture
+def broken_server() -> Iterator[Server]:
+    """Start a server whose files a test damages."""
+    server = Server.create()
+    yield server
+    server.destroy()
+
+
+@pytest.mark.parametrize("content", PAGES)
+def test_around_a_bad_page_of_events_all_else_is_saved(
+    cli: Cli, broken_server: Server, content: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    damaged = Damaged(cli, broken_server.address, keys=200)
+    overwrite_page(broken_server, "events", 1, PAGES[content])
+
+    code, found = damaged.run("doctor")
+    plain = damaged.run("export", "plain.jsonl")
+    exported = damaged.run("export", "--rescue", "out.jsonl", "--json")
+    saved = damaged.run("backup", "--rescue", "out.zip", "--json")
+
+    assert (code, plain[0], exported[0], saved[0]) == (7, 7, 7, 7)
+    assert "The log itself is damaged" in found
+    assert " backup --rescue FILE\n" in found
+    told = json.loads(exported[1])
+    lost = {each["key"] for each in told["lost"] if each["key"]}
+    assert 0 < len(lost) < 60
+    assert told["entries"] == 201 - len(lost)
+    (losses,) = json.loads(saved[1])["rescued"].values()
+    assert {each["key"] for each in losses["lost"] if each["key"]} == lost
+    fresh = Cli(tmp_path_factory.mktemp("fresh") / "new.db")
+    fresh("restore", "out.zip")
+    assert "Healthy" in fresh("doctor")
+    for number in range(200):
+        if f"city {number}" not in lost:
+            assert fresh.json("recall", f"city {number}")["value"] == f"Oslo {number}"
+            break
+
+
+@pytest.mark.parametrize("table", ["texts", "versions"])
+def test_a_read_model_with_a_bad_page_is_written_anew(
+    cli: Cli, broken_server: Server, table: str
+) -> None:
+    damaged = Damaged(cli, broken_server.address, keys=200)
+    overwrite_page(broken_server, table, 0, PAGES["rubbish"])
+
+    code, found = damaged.run("doctor")
+    _, repaired = damaged.run("doctor", "--repair")
+
+    assert code == 7
+    assert f"The read model {table} cannot be read: invalid page in block 0" in found
+    assert "The log is whole" in found
+    assert "Healthy" in repaired
+    assert json.loads(damaged.run("recall", "city 1", "--json")[1])["value"] == "Oslo 1"
+
+
+def test_a_user_who_may_not_leave_pages_out_is_told_what_a_superuser_runs(
+    cli: Cli, broken_server: Server
+) -> None:
+    with psycopg.connect(broken_server.address, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE ROLE member LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE postgres TO member")
+    damaged = Damaged(cli, broken_server.address.replace("postgres@", "member@"), keys=200)
+    overwrite_page(broken_server, "texts", 0, PAGES["rubbish"])
+
+    _, told = damaged.run("doctor", "--repair")
+
+    assert "only a superuser may leave the damaged pages out" in told
+    assert "SET zero_damaged_pages TO on; VACUUM FULL stratagem.texts;" in told
 
 
 @pytest.mark.parametrize("command", ["export", "backup"])

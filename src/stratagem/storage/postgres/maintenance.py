@@ -21,14 +21,11 @@ __all__ = [
     "count_rows",
     "index_vectors",
     "purge",
-    "reindex",
     "remove",
     "replay",
     "replay_all",
 ]
 
-_LOG_TABLES: Final = ("events", "subjects", "spaces", "requests", "settings")
-_SERVICE_TABLES: Final = ("workspaces", "heads", "projections", "outbox")
 # All but vectors, which are kept: they depend on a text alone, and cost the most.
 READ_MODELS: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "texts",
@@ -42,6 +39,8 @@ def replay_all(session: PostgresSession, store: PostgresStore, progress: Progres
         session.execute(SQL["empty"].replace("{table}", table))
     replay(session, store, progress)
     session.execute(SQL["drop_stray_vectors"])
+    session.execute(SQL["drop_altered_vectors"])
+    session.execute(SQL["seal_vectors"])
     session.execute(SQL["settle_unembedded"])
     settings = store.writer(session).settings
     settings.set("vector_generation", (settings.number("vector_generation") or 0) + 1)
@@ -87,18 +86,10 @@ def count_rows(store: PostgresStore) -> None:
             connection.execute(f"ANALYZE {table}".encode())
 
 
-def reindex(store: PostgresStore, progress: Progress) -> None:
-    """Make the indexes of every table anew; other workspaces go on meanwhile."""
-    tables = (*_LOG_TABLES, *_SERVICE_TABLES, "vectors", *READ_MODELS)
-    with translating_errors(store.location), store.connect() as connection:
-        connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
-        for place, table in enumerate(tables):
-            progress(place, len(tables), "making indexes anew")
-            connection.execute(SQL["reindex"].replace("{table}", table).encode())
-
-
-def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
+def index_vectors(store: PostgresStore, *, at_least: int, lost: bool = False) -> bool:
     """Give a workspace with many vectors an index of its own; say whether it has one now.
+
+    `lost`: also where it is said to have one; an index that is there stays as it is.
 
     May take minutes. Searches do not wait for it: until it is there every vector is compared.
     """
@@ -108,7 +99,7 @@ def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
     with translating_errors(store.location), store.connect() as connection:
         queries = make_queries(store.session(connection))
         dimensions = queries.number("vector_dimensions")
-        if reader.settings.number(VECTOR_INDEX) == dimensions:
+        if reader.settings.number(VECTOR_INDEX) == dimensions and not lost:
             return True
         connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
         if not queries.number("lock_vector_index"):

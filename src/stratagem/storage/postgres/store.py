@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.places import display_place
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
-from stratagem.storage.postgres import examination, maintenance, pool, schema
+from stratagem.storage.postgres import examination, maintenance, pool, repair, schema
 from stratagem.storage.postgres.connection import (
     Connection,
     Durability,
@@ -41,6 +41,7 @@ from stratagem.storage.postgres.connection import (
 )
 from stratagem.storage.postgres.listener import Listener
 from stratagem.storage.postgres.reader import make_queries, make_reader
+from stratagem.storage.postgres.salvage import salvage
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.writer import make_writer
 from stratagem.storage.relational.cache import NameCache, WriterCache
@@ -51,6 +52,7 @@ from stratagem.storage.relational.session import Shape
 from stratagem.storage.relational.store import SqlStore
 from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.rescue import Salvage
 
 __all__ = ["PostgresStore"]
 
@@ -153,8 +155,10 @@ class PostgresStore(SqlStore):
         self._cache.branches.clear()
 
     def repair(self, progress: Progress) -> None:
-        maintenance.reindex(self, progress)
+        repair.mend_tables(self, progress)
+        self._exclusively(repair.forget_altered_results)
         self.rebuild(progress)
+        repair.mend_vector_index(self)
 
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examination.examine(self, progress, expect)
@@ -166,6 +170,10 @@ class PostgresStore(SqlStore):
         if erased.events:
             self._vacuum()
         return erased
+
+    def salvage(self, progress: Progress) -> AbstractContextManager[Salvage]:
+        """Give what can be read of the workspace's log, however damaged it is."""
+        return salvage(self._address, self.workspace, progress)
 
     def index_vectors(self, *, at_least: int = limits.SERVER_EXACT_VECTORS_MAX) -> bool:
         """Give a workspace with many vectors an index; see `maintenance.index_vectors`."""

@@ -24,7 +24,7 @@ from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.relational import chain
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.requests import SqlRequests, is_genuine
-from stratagem.storage.rescue import Loss, Rescue, ranges
+from stratagem.storage.rescue import find_losses
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import DAMAGE, MEMORY, add_functions, translating_errors
@@ -35,14 +35,13 @@ from stratagem.storage.sqlite.statements import SQL, script
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["describe_losses", "examine", "examine_unopened"]
+__all__ = ["examine", "examine_unopened"]
 
 _COMPARED: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns",
 )  # fmt: skip
 _READ_MODELS: Final = frozenset((*_COMPARED, "vectors", "unembedded", "texts", "terms"))
 _FINDINGS_MAX: Final = 100
-_NAMES_MAX: Final = 5
 _UNREADABLE: Final = (apsw.Error, *DAMAGE, DatabaseCorrupt)
 _TREE: Final = re.compile(r"[Tt]ree ([0-9]{1,10})")
 _INDEX: Final = re.compile(r"index ([A-Za-z0-9_]{1,64})")
@@ -74,21 +73,6 @@ def examine_unopened(path: str, progress: Progress) -> list[Finding]:
         Finding("SQLite cannot open the file.", path, repairable=False, part="file"),
         *_losses(path, progress),
     ]
-
-
-def describe_losses(losses: list[Loss]) -> Iterator[tuple[str, str]]:
-    """Say which events are lost, run by run, and which records they were about."""
-    by_sequence = {loss.sequence: loss for loss in losses}
-    for first, last in ranges(by_sequence):
-        keys = [by_sequence[at].key for at in range(first, last + 1)]
-        named = list(dict.fromkeys(repr(key) for key in keys if key is not None))
-        more = f" and {len(named) - _NAMES_MAX} more" if len(named) > _NAMES_MAX else ""
-        about = f" about {', '.join(named[:_NAMES_MAX])}{more}" if named else ""
-        yield _run(first, last), about
-
-
-def _run(first: int, last: int) -> str:
-    return f"event {first}" if first == last else f"events {first} to {last}"
 
 
 def _log(
@@ -128,16 +112,7 @@ def _chain(
 
 def _losses(path: str, progress: Progress) -> Iterator[Finding]:
     with salvage(path, progress) as found:
-        rescue = Rescue(found)
-        for _ in rescue.events(progress):
-            pass
-    for where, about in describe_losses(rescue.losses):
-        yield Finding(f"Lost{about}: nothing of it can be read.", where, repairable=False)
-    for first, last in ranges(rescue.unverified):
-        yield Finding("It does not fit the event before it.", _run(first, last), repairable=False)
-    for first, last in ranges(sorted(rescue.emptied)):
-        words = "An event lost its content without a purge."
-        yield Finding(words, _run(first, last), repairable=False)
+        yield from find_losses(found, progress)
 
 
 def _structure(connection: apsw.Connection) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ import apsw
 
 from stratagem.engine.events import Event, Space, content_hash
 from stratagem.storage.contract import Progress
-from stratagem.storage.rescue import Salvage, Trace
+from stratagem.storage.rescue import Salvage, Trace, highest_sequence
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite.connection import translating_errors
 from stratagem.storage.sqlite.pages import Cell, PageFile
@@ -30,8 +30,6 @@ _VERSION_COLUMNS: Final = (7, 8)
 _BRANCH_COLUMNS: Final = 5
 _HASH_BYTES: Final = 32
 _PAGES_AT_ONCE: Final = 1_000
-# More events than are lost with a few pages.
-_GAP_MAX: Final = 10_000
 
 _Names = dict[int, list[Any]]
 
@@ -79,13 +77,7 @@ class _Scan:
                 self._sort(cell)
             if page % _PAGES_AT_ONCE == 0:
                 progress(page, pages.count, "reading pages")
-        self.last = self._last()
-
-    def _last(self) -> int:
-        """Return the highest sequence; damage may have made a number of any size of one."""
-        known = sorted({*self._events, *self._versions})
-        reach = 2 * len(known) + _GAP_MAX
-        return max((each for each in known if each <= reach), default=0)
+        self.last = highest_sequence({*self._events, *self._versions})
 
     def candidates(self, sequence: int) -> Iterator[Event]:
         """See `Salvage`."""

@@ -703,14 +703,16 @@ VALUES ($1, $2, $3, $4, array_to_tsvector($5::text[]), $6::jsonb)
 
 -- name: insert_vector
 -- Keep the vector of a text.
-INSERT INTO vectors (workspace, id, seq, vector)
-SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector
+INSERT INTO vectors (workspace, id, seq, vector, checksum)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector,
+    substring(sha256(int8send($2) || vector_send($3::vector)) FOR 8)
 ON CONFLICT DO NOTHING
 
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
-INSERT INTO vectors (workspace, id, seq, vector)
-SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector
+INSERT INTO vectors (workspace, id, seq, vector, checksum)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector,
+    substring(sha256(int8send($2) || vector_send($3::vector)) FOR 8)
 WHERE EXISTS (SELECT 1 FROM unembedded WHERE workspace = $1 AND seq = $2)
 ON CONFLICT DO NOTHING
 
@@ -794,6 +796,10 @@ UPDATE requests SET result = NULL, fingerprint = '' WHERE workspace = $1 AND EXI
 UPDATE requests SET result = NULL, fingerprint = '' WHERE workspace = $1 AND actor = $2
     AND request = $3
 
+-- name: forget_request
+-- Forget that a request was made.
+DELETE FROM requests WHERE workspace = $1 AND actor = $2 AND request = $3
+
 -- name: erase_vectors
 -- Remove the vectors of some events (an array of sequences).
 DELETE FROM vectors WHERE workspace = $1 AND seq = ANY ($2::bigint[])
@@ -811,6 +817,16 @@ DELETE FROM {table} WHERE workspace = $1
 -- Vectors of texts that are no longer there.
 DELETE FROM vectors x WHERE x.workspace = $1
     AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.workspace = $1 AND u.seq = x.seq)
+
+-- name: drop_altered_vectors
+-- Vectors that are not those that were made.
+DELETE FROM vectors WHERE workspace = $1
+    AND checksum <> substring(sha256(int8send(seq) || vector_send(vector)) FOR 8)
+
+-- name: seal_vectors
+-- Give a checksum to vectors of older versions, which had none.
+UPDATE vectors SET checksum = substring(sha256(int8send(seq) || vector_send(vector)) FOR 8)
+WHERE workspace = $1 AND checksum IS NULL
 
 -- name: settle_unembedded
 -- Texts that have a vector do not wait for one.
@@ -843,6 +859,12 @@ LIMIT 1
 -- A vector of something that has no text.
 SELECT seq FROM {schema}.vectors x WHERE workspace = $1
     AND NOT EXISTS (SELECT 1 FROM pg_temp.unembedded t WHERE t.workspace = $1 AND t.seq = x.seq)
+LIMIT 1
+
+-- name: altered_vectors
+-- A vector that is not the one that was made.
+SELECT seq FROM {schema}.vectors WHERE workspace = $1
+    AND checksum <> substring(sha256(int8send(seq) || vector_send(vector)) FOR 8)
 LIMIT 1
 
 -- name: projections
@@ -1088,3 +1110,148 @@ SELECT "{amcheck}".bt_index_check({index}, true)
 -- name: reindex
 -- Make every index of a table anew, while everybody goes on.
 REINDEX TABLE CONCURRENTLY {table}
+
+-- name: read_through_pages
+-- Have the server read tables by their pages and never by an index, of one state.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+SET LOCAL statement_timeout = 0;
+SET LOCAL enable_tidscan = on; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off
+
+-- name: table_parts
+-- The tables that hold the rows of a table, which may be parted, and how many pages they have.
+WITH RECURSIVE parts AS (
+    SELECT '{table}'::regclass AS part
+    UNION ALL SELECT i.inhrelid::regclass FROM pg_inherits i JOIN parts p ON i.inhparent = p.part
+)
+SELECT p.part::text, pg_relation_size(p.part) / current_setting('block_size')::bigint,
+    current_setting('block_size')::bigint
+FROM parts p JOIN pg_class c ON c.oid = p.part AND c.relkind = 'r'
+
+-- name: pages_of_spaces
+-- The spaces in some pages.
+SELECT ctid::text, id, kind, namespace FROM {table}
+WHERE workspace = $1 AND ctid >= $2::tid AND ctid < $3::tid
+
+-- name: pages_of_subjects
+-- The keys in some pages.
+SELECT ctid::text, id, key FROM {table}
+WHERE workspace = $1 AND ctid >= $2::tid AND ctid < $3::tid
+
+-- name: pages_of_branches
+-- The branches in some pages.
+SELECT ctid::text, id, name, parent, fork_seq FROM {table}
+WHERE workspace = $1 AND ctid >= $2::tid AND ctid < $3::tid
+
+-- name: pages_of_versions
+-- The versions in some pages: which record each event was about.
+SELECT ctid::text, seq, subject, branch, space FROM {table}
+WHERE workspace = $1 AND ctid >= $2::tid AND ctid < $3::tid
+
+-- name: pages_of_events
+-- The events in some pages, without what they say.
+SELECT ctid::text, seq, branch FROM {table}
+WHERE workspace = $1 AND ctid >= $2::tid AND ctid < $3::tid
+
+-- name: event_contents
+-- The events at some places (an array of row numbers).
+SELECT seq, at, wall, branch, kind, space, subject, actor, request, origin, payload, salt,
+    content_hash, hash
+FROM {table} WHERE workspace = $1 AND ctid = ANY ($2::text[]::tid[])
+
+-- name: read_table
+-- Read every page of a table, without its indexes and of every workspace: they share pages.
+SELECT count(*) FROM {schema}.{table} TABLESAMPLE SYSTEM (100)
+
+-- name: index_definitions
+-- The indexes of the tables of a schema, and the constraints they stand for.
+SELECT t.relname, c.relname, i.indisunique, split_part(pg_get_indexdef(c.oid), ' USING ', 2),
+    i.indisvalid, pg_get_constraintdef(k.oid)
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_class t ON t.oid = i.indrelid
+LEFT JOIN pg_constraint k ON k.conindid = c.oid AND k.contype IN ('p', 'u')
+WHERE t.relnamespace = {of} ORDER BY t.relname, c.relname
+
+-- name: build_in_temporary_schema
+-- Have tables made without naming a schema be this connection's own.
+SELECT set_config('search_path', concat_ws(', ', 'pg_temp', 'public', (
+    SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector')), true)
+
+-- name: read_through_words
+-- Have the server look words up in their index, for one transaction.
+SET LOCAL statement_timeout = 0;
+SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on;
+SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off
+
+-- name: table_of_texts
+-- The table that a workspace's texts are in: a part of it, where it is parted by workspace.
+SELECT tableoid::regclass::text FROM {schema}.texts WHERE workspace = $1 LIMIT 1
+
+-- name: compare_words
+-- A word that leads to more or fewer texts than have it. A sample of 100 percent reads the table.
+-- Words begin with their workspace; where it is named once more, another index may be read.
+SELECT here.word FROM (
+    SELECT word.lexeme AS word, count(*) AS texts
+    FROM {table} AS text TABLESAMPLE SYSTEM (100), unnest(text.terms) AS word
+    WHERE text.workspace = $1 GROUP BY word.lexeme
+) AS here
+WHERE here.texts <> (
+    SELECT count(*) FROM {table} AS found WHERE found.terms @@ quote_literal(here.word)::tsquery
+) LIMIT 1
+
+-- name: index_is_valid
+-- Whether an index is there and finished.
+SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{index}')
+
+-- name: read_through_vectors
+-- Have the server follow an index of vectors from one of them to all that it leads to.
+SET LOCAL statement_timeout = 0;
+SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_indexscan = on;
+SET LOCAL hnsw.iterative_scan = relaxed_order;
+SET LOCAL hnsw.max_scan_tuples = 2147483647;
+SET LOCAL hnsw.scan_mem_multiplier = 1000
+
+-- name: missed_vectors
+-- How many vectors of a workspace its index does not lead to. A sample of 100 percent reads the
+-- table. Vectors of length 0, which say nothing, are near to nothing: they are left out.
+SELECT count(*) FROM {table} AS here TABLESAMPLE SYSTEM (100)
+WHERE here.workspace = {workspace} AND vector_dims(here.vector) = {dimensions}
+    AND vector_norm(here.vector) > 0
+    AND here.seq NOT IN (
+        SELECT found.seq FROM (
+            SELECT near.seq FROM {table} AS near
+            WHERE near.workspace = {workspace} AND vector_dims(near.vector) = {dimensions}
+            ORDER BY near.vector::halfvec({dimensions}) <#> (
+                SELECT first.vector FROM {table} AS first TABLESAMPLE SYSTEM (100)
+                WHERE first.workspace = {workspace} AND vector_dims(first.vector) = {dimensions}
+                LIMIT 1
+            )::halfvec({dimensions})
+        ) AS found
+    )
+
+-- name: vectors_beside
+-- The vectors of a workspace in a table that only this connection sees.
+CREATE TEMPORARY TABLE vectors_beside ON COMMIT DROP AS
+SELECT * FROM {schema}.vectors TABLESAMPLE SYSTEM (100)
+WHERE workspace = {workspace} AND vector_dims(vector) = {dimensions}
+
+-- name: index_beside
+-- An index of them like the one in use.
+CREATE INDEX ON vectors_beside
+USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops)
+WHERE workspace = {workspace} AND vector_dims(vector) = {dimensions}
+
+-- name: drop_index
+-- Take away an index that is not valid.
+DROP INDEX IF EXISTS {schema}.{index}
+
+-- name: make_index
+-- Make an index as a migration makes it.
+CREATE {unique} INDEX {index} ON {schema}.{table} USING {form}
+
+-- name: make_constraint
+-- Make the index of a key as a migration makes it.
+ALTER TABLE {schema}.{table} ADD CONSTRAINT {index} {constraint}
