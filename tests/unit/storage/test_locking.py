@@ -73,3 +73,29 @@ def test_releasing_twice_does_no_harm(tmp_path: Path) -> None:
     lock.release()
     lock.acquire(1)
     lock.release()
+
+
+def test_who_gave_up_waiting_can_have_the_lock_later(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, other = WriterLock(path), WriterLock(path)
+    one.acquire(1)
+    with pytest.raises(StorageBusy):
+        other.acquire(0.01)
+    one.release()
+
+    other.acquire(30)
+    with pytest.raises(StorageBusy):
+        one.acquire(0.01)
+    other.release()
+
+
+def test_closing_a_lock_lets_others_in(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, other = WriterLock(path), WriterLock(path)
+    one.acquire(1)
+
+    one.close()
+    other.acquire(1)
+    other.release()
+    one.acquire(1)
+    one.release()

@@ -50,7 +50,6 @@ from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.session import Shape
 from stratagem.storage.relational.store import SqlStore
-from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.relational.writer import Adapters, SqlWriter
 from stratagem.storage.rescue import Salvage
 
@@ -375,17 +374,12 @@ class PostgresStore(SqlStore):
         session = self.session(connection)
 
         writer = self.writer(session, cache)
-
-        def transaction(request: WriteRequest, head: Head) -> SqlTransaction:
-            return SqlTransaction(writer, request, head)
-
         # The new head once COMMIT was sent; None where nothing was appended.
         sent, head = False, None
         try:
             with connection.pipeline():
                 before = self._head_to_write_after(connection)
-                group = CommitBatch(session, cache, transaction, (psycopg.Error,))
-                after = group.run(batch, before)
+                after = CommitBatch(writer, (psycopg.Error,)).run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
             sent, head = True, after if after.sequence > before.sequence else None

@@ -17,7 +17,7 @@ import orjson
 from stratagem.engine.events import SALT_BYTES, Draft, Head, content_hash, event_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.storage.contract import Appended, WriteRequest
-from stratagem.storage.relational.interner import Interner, Subjects
+from stratagem.storage.relational.interner import Subjects
 from stratagem.storage.relational.projector import Fact, Projector
 from stratagem.storage.relational.session import Parameter
 from stratagem.storage.relational.writer import SqlWriter
@@ -36,7 +36,7 @@ class Appender:
         self._writer = writer
         self._queries = writer.queries
         self._request = request
-        self._interner = Interner(writer.queries, writer.cache, writer.records)
+        self._interner = writer.interner
         self._projector = Projector(writer)
         self.head = head
         self.wall = writer.adapters.clock()

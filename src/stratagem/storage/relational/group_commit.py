@@ -30,9 +30,8 @@ from stratagem import limits
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
-from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.session import SqlSession
 from stratagem.storage.relational.transaction import SqlTransaction
+from stratagem.storage.relational.writer import SqlWriter
 
 __all__ = ["CommitBatch", "Ticket", "WriterQueue"]
 
@@ -149,7 +148,7 @@ class WriterQueue:
 
     def _count(self, batch: list[Ticket]) -> None:
         """Count a batch; whoever leads is alone."""
-        failed = sum(ticket.error is not None for ticket in batch)
+        failed = len([ticket for ticket in batch if ticket.error is not None])
         before = self.counters
         self.counters = WriteCounters(
             before.writes + len(batch) - failed,
@@ -178,49 +177,45 @@ class CommitBatch:
     `faults` are the driver's errors: after one of them everybody's work may be undone.
     """
 
-    def __init__(
-        self,
-        session: SqlSession,
-        cache: WriterCache,
-        transaction: Callable[[WriteRequest, Head], SqlTransaction],
-        faults: tuple[type[Exception], ...],
-    ) -> None:
-        self._session = session
-        self._cache = cache
-        self._transaction = transaction
+    __slots__ = ("_faults", "_writer")
+
+    def __init__(self, writer: SqlWriter, faults: tuple[type[Exception], ...]) -> None:
+        self._writer = writer
         self._faults = faults
 
     def run(self, batch: list[Ticket], head: Head) -> Head:
         """Run the work of a batch, and return the new head."""
+        if len(batch) == 1:
+            # Rolling back the whole transaction undoes a single piece of work.
+            return self._run(batch[0], head)
         for ticket in batch:
-            head = self._run(ticket, head, alone=len(batch) == 1)
+            head = self._run_apart(ticket, head)
         return head
 
-    def _run(self, ticket: Ticket, head: Head, *, alone: bool) -> Head:
-        """Run one piece of work; undo it alone if it fails."""
-        if not alone:
-            # For a single piece of work, rolling back the whole transaction does the same.
-            self._session.execute("SAVEPOINT work")
-        transaction = self._transaction(ticket.request, head)
+    def _run(self, ticket: Ticket, head: Head) -> Head:
+        """Run one piece of work, or find the result of the same request."""
+        transaction = SqlTransaction(self._writer, ticket.request, head)
+        earlier = transaction.earlier_result()
+        if earlier is None:
+            ticket.result = ticket.work(transaction)
+            transaction.finish(ticket.result)
+        else:
+            ticket.result = orjson.loads(earlier)
+        return transaction.log.head()
+
+    def _run_apart(self, ticket: Ticket, head: Head) -> Head:
+        """Run one piece of work of several; undo it alone if it fails."""
+        session = self._writer.queries.session
+        session.execute("SAVEPOINT work")
         try:
-            earlier = transaction.earlier_result()
-            if earlier is None:
-                ticket.result = ticket.work(transaction)
-                transaction.finish(ticket.result)
-            else:
-                ticket.result = orjson.loads(earlier)
+            head = self._run(ticket, head)
         except self._faults:
             # The database itself failed: it may have undone everybody's work.
             raise
-        except Exception as error:
-            if alone:
-                raise
+        except Exception as error:  # noqa: BLE001 -- its own writer raises it
             ticket.error = error
             # It may hold numbers and names that are being undone.
-            self._cache.clear()
-            self._session.execute("ROLLBACK TO work")
-            self._session.execute("RELEASE work")
-            return head
-        if not alone:
-            self._session.execute("RELEASE work")
-        return transaction.log.head()
+            self._writer.cache.clear()
+            session.execute("ROLLBACK TO work")
+        session.execute("RELEASE work")
+        return head

@@ -17,7 +17,6 @@ from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.storage.relational import chain
 from stratagem.storage.relational.appender import Appender
 from stratagem.storage.relational.eraser import ERASED_MARK
-from stratagem.storage.relational.interner import Interner
 from stratagem.storage.relational.projector import CONTENT_PURGED, Fact, Projector
 from stratagem.storage.relational.session import Parameter
 from stratagem.storage.relational.writer import SqlWriter
@@ -37,7 +36,7 @@ class Receiver:
         self._writer = writer
         self._queries = writer.queries
         self._appender = appender
-        self._interner = Interner(writer.queries, writer.cache, writer.records)
+        self._interner = writer.interner
 
     def receive(self, events: Sequence[Event]) -> None:
         """See `stratagem.storage.contract.Transaction`."""

@@ -11,6 +11,7 @@ from stratagem.storage.relational.branches import SqlBranches
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.catalogue import SqlCatalogue
 from stratagem.storage.relational.changes import SqlChanges
+from stratagem.storage.relational.interner import Interner
 from stratagem.storage.relational.listing import SqlListing
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.outbox import SqlOutboxWriter
@@ -76,6 +77,7 @@ class SqlWriter:
         self.log = SqlLog(queries)
         self.branches = SqlBranches(queries, cache)
         self.records = SqlWriterRecords(queries, kinds, cache)
+        self.interner = Interner(queries, cache, self.records)
         self.catalogue = SqlCatalogue(queries, self.records)
         self.listing = SqlListing(queries, self.records)
         self.changes = SqlChanges(queries)

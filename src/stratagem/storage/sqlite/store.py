@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakSet
 
 import apsw
@@ -28,7 +28,6 @@ from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.store import SqlStore
-from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.relational.writer import Adapters, SqlWriter
 from stratagem.storage.sqlite import examination, maintenance, replacement, schema
 from stratagem.storage.sqlite.connection import (
@@ -52,6 +51,15 @@ __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
 T = TypeVar("T")
+
+
+class _LastCommit(NamedTuple):
+    """What the last commit knew, and by which version of the file to tell that it still holds."""
+
+    connection: apsw.Connection
+    data_version: int
+    writer: SqlWriter
+    head: Head
 
 
 class SqliteStore(SqlStore):
@@ -91,8 +99,7 @@ class SqliteStore(SqlStore):
             self.uri, self._frozen = immutable_uri(path), _state(path)
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
-        # What the last commit knew, and how to tell that nobody has written since.
-        self._known: tuple[apsw.Connection, int, WriterCache] | None = None
+        self._last_commit: _LastCommit | None = None
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
         try:
@@ -135,7 +142,7 @@ class SqliteStore(SqlStore):
         """Run work on the writing connection with every other writer kept out."""
         self._refuse_read_only()
         with self._writers.leading, translating_errors(self.location), self.lock_file():
-            self._known = None
+            self._last_commit = None
             self._head_to_write_after(self._writer)
             return work(self._writer)
 
@@ -161,7 +168,7 @@ class SqliteStore(SqlStore):
         self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
         with self._writers.leading, translating_errors(self.location), self.lock_file():
-            self._known = None
+            self._last_commit = None
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
         self._cache.clear()
@@ -207,12 +214,12 @@ class SqliteStore(SqlStore):
         self._followers.append(watcher)
         return watcher.close
 
-    def writer(self, connection: apsw.Connection, cache: WriterCache | None = None) -> SqlWriter:
+    def writer(self, connection: apsw.Connection) -> SqlWriter:
         """Return the parts that write, over a connection that has begun a transaction."""
         return make_writer(
             connection,
             self.kinds,
-            cache or WriterCache(),
+            WriterCache(),
             adapters=self._adapters,
             indexer=self.indexer,
         )
@@ -234,12 +241,13 @@ class SqliteStore(SqlStore):
             with suppress(apsw.Error):
                 connection.close()
         self._connections.clear()
+        self._file_lock.close()
         self._local = threading.local()
 
     def _abandon(self) -> Iterable[object]:
         connections = list(self._connections)
         self._connections.clear()
-        self._file_lock.detach_after_fork()
+        self._file_lock.close()
         return connections
 
     def _own_reader(self) -> SqlReader:
@@ -286,8 +294,11 @@ class SqliteStore(SqlStore):
         if not self.copying:
             refuse_unfinished(row[5], self.location)
         head = Head(*row[:3])
-        self._clock_watch.look(head, self.now(), lambda: SqlLog(make_queries(connection)))
+        self._watch_clock(connection, head)
         return head
+
+    def _watch_clock(self, connection: apsw.Connection, head: Head) -> None:
+        self._clock_watch.look(head, self.now(), lambda: SqlLog(make_queries(connection)))
 
     def _reopen_writer(self) -> None:
         opened = schema.open_writer(self)
@@ -300,17 +311,11 @@ class SqliteStore(SqlStore):
             self._reopen_writer()
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
-        cache = self._writer_cache(connection)
         try:
-            head = self._head_to_write_after(connection)
-            writer = self.writer(connection, cache)
-
-            def transaction(request: WriteRequest, head: Head) -> SqlTransaction:
-                return SqlTransaction(writer, request, head)
-
-            CommitBatch(writer.queries.session, cache, transaction, (apsw.Error,)).run(batch, head)
+            writer, head = self._begin_writing(connection)
+            head = CommitBatch(writer, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
-            self._known = connection, connection.data_version(), cache
+            self._last_commit = _LastCommit(connection, connection.data_version(), writer, head)
         except BaseException as error:
             # The full-text index counts texts in memory, and may have counted wrong when the disk
             # failed below it: the next write begins with a connection that has read nothing yet.
@@ -318,19 +323,24 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._settle(batch, cache)
+        self._settle(batch, writer.cache)
 
-    def _writer_cache(self, connection: apsw.Connection) -> WriterCache:
-        """Return what is known in the transaction that has begun.
+    def _begin_writing(self, connection: apsw.Connection) -> tuple[SqlWriter, Head]:
+        """Return the parts that write and the head, in the transaction that has begun.
 
         The version changes with every commit to the file, by whatever connection: as long as it
         is the one that our last commit left, what was known then is still true. Taken away here,
         so that work which fails leaves nothing behind.
         """
-        known, self._known = self._known, None
-        if known is None or known[0] is not connection or known[1] != connection.data_version():
-            return WriterCache()
-        return known[2]
+        last, self._last_commit = self._last_commit, None
+        if (
+            last is None
+            or last.connection is not connection
+            or last.data_version != connection.data_version()
+        ):
+            return self.writer(connection), self._head_to_write_after(connection)
+        self._watch_clock(connection, last.head)
+        return last.writer, last.head
 
 
 def _state(path: str) -> tuple[int, int] | None:

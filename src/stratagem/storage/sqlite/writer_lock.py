@@ -24,11 +24,15 @@ except ImportError:  # pragma: no cover -- Windows has no such lock
 
 
 class WriterLock:
-    """A lock on a file beside the database, shared by every process that writes to it."""
+    """A lock on a file beside the database, shared by every process that writes to it.
+
+    The file stays open from one write to the next: opening it takes longer than locking it.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._path = path if fcntl else None
         self._file: int | None = None
+        self._held = False
 
     def acquire(self, timeout_seconds: float) -> None:
         """Wait for the lock.
@@ -39,26 +43,32 @@ class WriterLock:
         if self._path is None:
             return
         assert fcntl is not None
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file, self._file = self._file, None
+        if file is None:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            # After a timeout the file is the waiting thread's, which closes it.
             file = _wait(file, timeout_seconds)
-        self._file = file
+        self._file, self._held = file, True
 
     def release(self) -> None:
         """Let the next writer in."""
-        if self._file is not None:
+        if self._file is not None and self._held:
             assert fcntl is not None
-            # Closing alone would leave it to a child forked meanwhile, which has a copy.
+            self._held = False
+            # Closing would leave it to a child forked meanwhile, which has a copy.
             fcntl.flock(self._file, fcntl.LOCK_UN)
-            self.detach_after_fork()
 
-    def detach_after_fork(self) -> None:
-        """Let go of it without letting anyone in: it is the parent process that has it."""
+    def close(self) -> None:
+        """Let go of the file.
+
+        In a forked process it lets nobody in: it is the parent process that has the lock.
+        """
         if self._file is not None:
             os.close(self._file)
-            self._file = None
+            self._file, self._held = None, False
 
 
 def _wait(file: int, timeout_seconds: float) -> int:
