@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from stratagem import limits
@@ -46,6 +46,7 @@ __all__ = [
     "match_expression",
     "query_terms",
     "terms",
+    "title_terms",
 ]
 
 VERSION: Final = 2
@@ -104,14 +105,20 @@ def terms(text: str) -> list[str]:
 
     Reads the first `limits.INDEXED_CHARS_MAX` characters.
     """
-    memo = _CHUNKS
     text = text[: limits.INDEXED_CHARS_MAX]
-    found = [
-        term
-        for chunk in text.split()
-        for term in (memo[chunk] if len(chunk) <= _CHUNK_CHARS_MAX else _index_terms(chunk))
-    ]
-    return found or _symbol_terms(text)
+    return list(chain.from_iterable(map(_look_up, text.split()))) or _symbol_terms(text)
+
+
+def title_terms(title: str) -> list[str]:
+    """Return the terms to index for a title: those of a text.
+
+    Most titles are keys, which come once each. They are looked up and not remembered, or they would
+    push all words out.
+    """
+    title = title[: limits.INDEXED_CHARS_MAX]
+    known = _CHUNKS.get
+    found = [term for chunk in title.split() for term in known(chunk) or _index_terms(chunk)]
+    return found or _symbol_terms(title)
 
 
 def content_terms(text: str) -> list[str]:
@@ -192,7 +199,7 @@ def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
         return found
     if not _may_have(word, initials):
         return ()
-    return _CHUNKS[word] if len(word) <= _CHUNK_CHARS_MAX else _index_terms(word)
+    return _CHUNKS[word]
 
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
@@ -230,7 +237,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _query_terms(chunk: str) -> tuple[str, ...]:
-    if chunk.isascii() and len(chunk) <= _CHUNK_CHARS_MAX:
+    if chunk.isascii():
         return _CHUNKS[chunk]
     return tuple(_chunk_terms(chunk, singles=False))
 
@@ -264,14 +271,17 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
 
 def _name_terms(name: str, shapes: str, level: int = 0) -> Iterator[str]:
     # Connectors are their own shape: without one there is nothing to part.
-    if level == len(_SEPARATED) or shapes.isalnum():
+    if shapes.isalnum():
         yield from _word_terms(name, shapes)
         return
-    parts = [part.span() for part in _SEPARATED[level].finditer(shapes)]
-    if len(parts) > 1:
-        yield _whole(name)
-    for start, end in parts:
-        yield from _name_terms(name[start:end], shapes[start:end], level + 1)
+    for at in range(level, len(_SEPARATED)):
+        parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
+        if len(parts) > 1:
+            yield _whole(name)
+            for start, end in parts:
+                yield from _name_terms(name[start:end], shapes[start:end], at + 1)
+            return
+    yield from _word_terms(name, shapes)
 
 
 def _word_terms(word: str, shapes: str) -> Iterator[str]:
@@ -343,4 +353,5 @@ def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
                 break
 
 
-_CHUNKS: Final = FunctionCache(_index_terms, entries_max=_CHUNKS_MAX)
+_CHUNKS: Final = FunctionCache(_index_terms, entries_max=_CHUNKS_MAX, chars_max=_CHUNK_CHARS_MAX)
+_look_up: Final = _CHUNKS.__getitem__

@@ -43,8 +43,8 @@ __all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "reco
 EMBEDDERS: Final = ("static", "minilm", "none")
 
 _MODEL_FAMILY: Final = "stratagem-static-"
-# Chunks between spaces, seen again, are looked up. 16,384 of them take about 3 MB.
-_CHUNKS_MAX: Final = 16_384
+# Chunks between spaces, seen again, are looked up. 32,768 of them take about 6 MB.
+_CHUNKS_MAX: Final = 32_768
 _CHUNK_CHARS_MAX: Final = 64
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024
@@ -194,18 +194,13 @@ def _make_random_texts(model: _Model) -> NDArray[np.float32]:
 
 
 def _token_counts(text: str, model: _Model) -> dict[int, int]:
-    chunks = model.chunks
-
-    def ids_of(chunk: str) -> tuple[int, ...]:
-        return chunks[chunk] if len(chunk) <= _CHUNK_CHARS_MAX else chunk_ids(chunk, model.words)
-
-    return count_tokens(text, ids_of, model.words.unknown_id)
+    return count_tokens(text, model.chunks.__getitem__, model.words.unknown_id)
 
 
 def _read_model() -> _Model:
     words = WordPiece.read(Path(MODEL_TOKENIZER))
     chunks = FunctionCache[str, tuple[int, ...]](
-        partial(chunk_ids, words=words), entries_max=_CHUNKS_MAX
+        partial(chunk_ids, words=words), entries_max=_CHUNKS_MAX, chars_max=_CHUNK_CHARS_MAX
     )
     archive = Path(MODEL_ARCHIVE)
     table, scale = _map_array(archive, "table"), _map_array(archive, "scale")

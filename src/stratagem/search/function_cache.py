@@ -19,20 +19,29 @@ class FunctionCache(dict[Key, Value]):
     """A function's results by argument: `memo[argument]` computes what it does not hold.
 
     Holds at most `entries_max` results and forgets all of them at once when they grow
-    beyond. Safe to share between threads when the function is.
+    beyond. Of arguments longer than `chars_max` it holds none. Safe to share between threads when
+    the function is.
     """
 
     # A plain look-up of a dict is three times as fast as a call of `functools.lru_cache`,
     # and the look-up is most of what reading a text costs.
-    def __init__(self, function: Callable[[Key], Value], *, entries_max: int) -> None:
+    def __init__(
+        self,
+        function: Callable[[Key], Value],
+        *,
+        entries_max: int,
+        chars_max: int | None = None,
+    ) -> None:
         super().__init__()
         self._function = function
         self._entries_max = entries_max
+        self._chars_max = chars_max
 
     def __missing__(self, key: Key) -> Value:
         """Compute, keep and return the result for `key`."""
-        if len(self) >= self._entries_max:
-            self.clear()
         value = self._function(key)
-        self[key] = value
+        if self._chars_max is None or not isinstance(key, str) or len(key) <= self._chars_max:
+            if len(self) >= self._entries_max:
+                self.clear()
+            self[key] = value
         return value

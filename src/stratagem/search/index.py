@@ -170,7 +170,7 @@ class Index:
                 self.warm()
         return [
             IndexedText(
-                _terms(text.title),
+                _title_terms(text.title),
                 [_terms(part) for part in _parts(text)],
                 " ".join([*_aside(text), *map(lent_terms, context)]),
                 vector,
@@ -475,6 +475,12 @@ def _best(
 
 def _terms(text: str) -> str:
     return " ".join(analysis.terms(text))
+
+
+# Labels of logged events recur.
+@lru_cache(maxsize=1024)
+def _title_terms(title: str) -> str:
+    return " ".join(analysis.title_terms(title))
 
 
 # A message of a session is analysed again as the context of those that follow.

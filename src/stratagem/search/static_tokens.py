@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable
+from itertools import chain, islice
 from typing import Final
 
 from stratagem.search.wordpiece import WordPiece
@@ -35,29 +36,33 @@ _TOKENS_MAX: Final = 256
 TEXT_CHARS_MAX: Final = 8_192
 # camelCase | letter-digit | digit-letter | snake_case
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
+# What sentences and their parts end in: tokens by themselves.
+_MARKS: Final = ".,;:!?"
 # What a token that occurs n times counts.
 ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
 
 
 def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
     """Return the tokens of what stands between two spaces."""
-    # Most chunks are a word with no border in it, which the vocabulary knows.
-    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
-        whole = words.whole(chunk.lower())
-        if whole is not None:
-            return (whole,)
+    # Most chunks are a word with no border in it, and many of the others end in a mark.
+    if _is_plain_word(chunk):
+        return words.encode_word(chunk.lower())
+    if chunk[-1] in _MARKS and _is_plain_word(chunk[:-1]):
+        return words.encode_word(chunk[:-1].lower()) + words.encode_word(chunk[-1])
     return tuple(words.encode(_BORDER.sub(" ", chunk)))
+
+
+def _is_plain_word(chunk: str) -> bool:
+    return chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle())
 
 
 def count_tokens(
     text: str, ids_of: Callable[[str], Iterable[int]], unknown_id: int
 ) -> dict[int, int]:
     """Return how often each known token is among the first ones of a text."""
-    ids: list[int] = []
-    for chunk in text[:TEXT_CHARS_MAX].split():
-        ids += ids_of(chunk)
+    ids = chain.from_iterable(map(ids_of, text[:TEXT_CHARS_MAX].split()))
     counts: dict[int, int] = {}
-    for id_ in ids[:_TOKENS_MAX]:
+    for id_ in islice(ids, _TOKENS_MAX):
         counts[id_] = counts.get(id_, 0) + 1
     counts.pop(unknown_id, None)
     return counts

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.search.function_cache import FunctionCache
@@ -66,7 +67,9 @@ class WordPiece:
         self._vocabulary = vocabulary
         self._prefix = prefix
         self._chars_max = chars_max
-        self._memo = FunctionCache(self._of_chunk, entries_max=_WORDS_MAX)
+        self._memo = FunctionCache(
+            self._of_chunk, entries_max=_WORDS_MAX, chars_max=_WORD_CHARS_MAX
+        )
 
     @classmethod
     def read(cls, path: Path) -> WordPiece:
@@ -89,20 +92,18 @@ class WordPiece:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of the tokens of a text, in order, without special tokens."""
-        memo = self._memo
-        ids: list[int] = []
-        for chunk in _FALSE_SPACE.sub("", text).split():
-            ids += memo[chunk] if len(chunk) <= _WORD_CHARS_MAX else self._of_chunk(chunk)
-        return ids
+        chunks = _FALSE_SPACE.sub("", text).split()
+        return list(chain.from_iterable(map(self._memo.__getitem__, chunks)))
 
     def whole(self, word: str) -> int | None:
         """Return the id of a word, already in lower case, that is a token by itself."""
         return self._vocabulary.get(word)
 
     def _of_chunk(self, chunk: str) -> tuple[int, ...]:
-        return tuple(id_ for word in _words(chunk) for id_ in self._of_word(word))
+        return tuple(id_ for word in _words(chunk) for id_ in self.encode_word(word))
 
-    def _of_word(self, word: str) -> tuple[int, ...]:
+    def encode_word(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word in lower case, or of a single mark."""
         whole = self._vocabulary.get(word)
         if whole is not None:
             return (whole,)

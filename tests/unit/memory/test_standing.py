@@ -32,6 +32,38 @@ def test_an_instruction_or_preference_is_recognised(text: str) -> None:
     assert is_standing(text, "user")
 
 
+# One for each way of saying it that the pattern knows.
+WAYS = [
+    "Whenever I ask, answer briefly",
+    "Going forward, be brief",
+    "Don't ever use tabs",
+    "do not ever delete files",
+    "Address me as Dr Jones",
+    "Remember that I live in Bergen",
+    "Keep in mind that I am new here",
+    "I want you to always cite",
+    "You must never guess",
+    "Make sure to always test",
+    "I'd much rather walk",
+    "I'd prefer tea",
+    "we dislike being paged",
+    "I can't stand it when builds break",
+    "I cannot stand being late",
+    "I don't like it when it rains",
+    "I do not want you to guess",
+    "The user doesn't like tabs",
+    "the user wants answers",
+    "my stated preference is tea",
+]
+
+
+@pytest.mark.parametrize("text", WAYS)
+def test_every_way_of_saying_it_is_recognised_in_any_case(text: str) -> None:
+    assert is_standing(text)
+    assert is_standing(text.upper())
+    assert is_standing(f"Grüße! {text.replace(chr(39), chr(0x2019))}")
+
+
 @pytest.mark.parametrize("text", SAID_ONCE)
 def test_what_is_said_once_is_none(text: str) -> None:
     assert not is_standing(text)

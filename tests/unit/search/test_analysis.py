@@ -175,6 +175,11 @@ def test_whatever_can_be_asked_of_a_text_is_indexed_with_it(text: str) -> None:
     assert set(query_terms(text)) <= set(terms(text))
 
 
+@given(st.one_of(st.text(), MIXED))
+def test_a_title_has_the_terms_of_a_text(title: str) -> None:
+    assert analysis.title_terms(title) == terms(title)
+
+
 @given(MIXED)
 def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
     decomposed = unicodedata.normalize("NFD", text)

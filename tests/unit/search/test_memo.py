@@ -36,3 +36,12 @@ def test_an_error_of_the_function_is_not_remembered() -> None:
 
     assert memo["7"] == 7
     assert list(memo) == ["7"]
+
+
+def test_long_arguments_are_answered_and_not_remembered() -> None:
+    memo = FunctionCache[str, int](len, entries_max=8, chars_max=3)
+
+    answers = [memo["abc"], memo["abcd"]]
+
+    assert answers == [3, 4]
+    assert list(memo) == ["abc"]

@@ -43,6 +43,8 @@ class WriterCache(NameCache):
         self.subject_last: int | None = None
         self.branches_by_name: dict[str, Branch] = {}
         self.projections: list[Registration] | None = None
+        # The texts of the newest messages of sessions, by sequence: those that follow ask for them.
+        self.turn_texts: dict[int, str] = {}
 
     def clear(self) -> None:
         super().clear()
@@ -51,3 +53,4 @@ class WriterCache(NameCache):
         self.subject_last = None
         self.branches_by_name.clear()
         self.projections = None
+        self.turn_texts.clear()

@@ -42,6 +42,9 @@ _VERSION_ROW = Shape[tuple[int, int, int, int | None]]()
 _SUBJECT_VERSION_ROW = Shape[tuple[int, int, int, int, int | None]]()
 # From so many on, versions that are replaced are looked up together.
 _TOGETHER_MIN = 4
+# As many messages as are remembered for those that follow; a longer one is read again.
+_TURNS_MAX = 256
+_TURN_CHARS_MAX = 1_000
 
 CONTENT_PURGED: Final = "ContentPurged"
 BRANCH_EVENTS: Final = frozenset(
@@ -267,6 +270,7 @@ class Projector:
             context = self._context(fact, meaning.session, rows, self._indexer.context_window)
             if self._kinds.events[fact.kind].gives_context:
                 rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
+                self._remember_turn(fact.sequence, text.body)
         rows.texts.append((fact.sequence, text, context))
 
     def _context(self, fact: Fact, session: str, rows: _Rows, wanted: int) -> list[str]:
@@ -303,14 +307,30 @@ class Projector:
         ]
         return sorted(found, reverse=True)[:limit]
 
+    def _remember_turn(self, sequence: int, text: str) -> None:
+        if len(text) <= _TURN_CHARS_MAX:
+            remembered = self._writer.cache.turn_texts
+            if len(remembered) >= _TURNS_MAX:
+                remembered.clear()
+            remembered[sequence] = text
+
     def _texts_of(self, sequences: list[int]) -> list[str]:
-        versions = self._writer.log.versions(sequences) if sequences else {}
-        texts = []
-        for sequence in sequences:
-            version = versions[sequence]
+        known = self._writer.cache.turn_texts
+        missing = [sequence for sequence in sequences if sequence not in known]
+        read = self._read_texts(missing) if missing else {}
+        return [
+            text
+            for sequence in sequences
+            if (text := known.get(sequence) or read.get(sequence)) is not None
+        ]
+
+    def _read_texts(self, sequences: list[int]) -> dict[int, str]:
+        """Return the texts of events, but for those that were purged."""
+        texts = {}
+        for sequence, version in self._writer.log.versions(sequences).items():
             if version.payload is not None:
                 text = self._kinds.project(version.kind, orjson.loads(version.payload)).text
-                texts.append(text.body if text else "")
+                texts[sequence] = text.body if text else ""
         return texts
 
     def _write(self, rows: _Rows) -> None:
