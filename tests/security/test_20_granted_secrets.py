@@ -7,9 +7,10 @@ import logging
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.engine.events import Draft
 from stratagem.errors import PermissionDenied, SecretUnavailable, StratagemError, ValidationFailed
 from stratagem.gateway import names
+from stratagem.gateway.registry.encryption import EncryptedDocument, SecretCipher
+from stratagem.gateway.registry.key_rotation import encrypt_anew
 from stratagem.memory.transfer import export_branch
 from stratagem.operation import Caller
 from tests.security.house import SURFACES, House, make_token, serving
@@ -448,6 +451,121 @@ def test_a_ciphertext_cannot_be_moved_to_another_name(granted: Runtime, service:
     granted.call("secret_grant", {"tool": "public", "name": "PUBLIC"}, ROOT)
 
     assert refused(granted, name="public").details["reason"] == "altered"
+
+
+def keys_in(path: Path) -> list[str]:
+    return path.read_text().split()
+
+
+def rotate(tmp_path: Path, *options: str, **environment: str) -> Any:
+    command = [str(Path(sys.executable).with_name("stratagem")), "--json"]
+    command += ["--db", str(tmp_path / "database" / "memory.db"), "secrets", "rotate-key", *options]
+    return subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_key_is_changed_while_a_server_uses_its_secrets(
+    granted: Runtime, open_database: Open, service: Service, tmp_path: Path
+) -> None:
+    key_file = tmp_path / "keys" / "secret.key"
+    (old,) = keys_in(key_file)
+    workspace = open_database(tmp_path / "database" / "memory.db-workspaces" / "red.db")
+    workspace.call("secret_set", {"name": "RED", "value": PLANTED}, ROOT)
+    first = granted.call("secrets_list", {}, ROOT)["secrets"]
+
+    done = rotate(tmp_path, STRATAGEM_SECRET_KEY_FILE=str(key_file))
+    new = keys_in(key_file)
+    used = execute(granted)["result"]
+    granted.call("secret_set", {"name": "LATER", "value": PLANTED}, ROOT)
+    # Whoever has the old key finds nothing in the database that it could read.
+    stolen = open_database(STRATAGEM_SECRET_KEY=old)
+    dropped = rotate(tmp_path, "--drop-old", STRATAGEM_SECRET_KEY_FILE=str(key_file))
+
+    assert orjson.loads(done.stdout)["encrypted"] == 2, done.stderr
+    assert new[1:] == [old]
+    assert new[0] != old
+    assert used == {"got": "[secret]"}
+    assert service.received[-1]["headers"]["x-key"] == PLANTED
+    assert refused(stolen).details["reason"] == "other_key"
+    for runtime in (granted, workspace):
+        ciphertexts = [
+            orjson.loads(each.payload)["encrypted"]["key"]
+            for each in runtime.foundation.store.log()
+            if each.space == names.SECRETS and each.payload is not None
+        ]
+        assert len(set(ciphertexts)) == 1
+    assert orjson.loads(dropped.stdout)["droppedKeys"] == 1, dropped.stderr
+    assert keys_in(key_file) == new[:1]
+    assert execute(granted)["result"] == {"got": "[secret]"}
+    # Who set it, and when, is as it was.
+    listed = granted.call("secrets_list", {}, ROOT)["secrets"]
+    assert [each for each in listed if each["name"] in {"API_KEY", "OTHER"}] == first
+    audit = Access(granted.foundation, ROOT, os.urandom).audit(100, names.AUDITED)
+    assert "encrypted with a new key" in {each.get("reason") for each in audit}
+
+
+class _InterruptedCipher(SecretCipher):
+    """Encrypts so many documents, and then the program is stopped."""
+
+    left = 0
+
+    def encrypt(
+        self, document: Any, place: str, known_keys: Collection[str] = ()
+    ) -> EncryptedDocument:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().encrypt(document, place, known_keys)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_a_change_of_the_key_that_is_interrupted_goes_on(
+    granted: Runtime, tmp_path: Path, environment: dict[str, str], steps: int
+) -> None:
+    granted.call("secret_set", {"name": "SECOND", "value": PLANTED}, ROOT)
+    granted.call("secret_set", {"name": "THIRD", "value": PLANTED}, ROOT)
+    key_file = tmp_path / "keys" / "secret.key"
+    cipher = _InterruptedCipher(environment, os.urandom)
+    cipher.add_key()
+    cipher.left = steps
+    interrupted = keys_in(key_file)
+    with pytest.raises(KeyboardInterrupt):
+        encrypt_anew(granted.foundation, cipher, ROOT)
+
+    between = execute(granted)["result"]
+    done = rotate(tmp_path, "--drop-old", STRATAGEM_SECRET_KEY_FILE=str(key_file))
+
+    assert between == {"got": "[secret]"}
+    assert orjson.loads(done.stdout)["encrypted"] == 3 - steps, done.stderr
+    assert keys_in(key_file) == interrupted[:1]
+    assert execute(granted)["result"] == {"got": "[secret]"}
+
+
+def test_a_key_of_the_environment_is_changed_by_whoever_starts_the_server(
+    open_database: Open, service: Service, tmp_path: Path
+) -> None:
+    old, new = (base64.b64encode(os.urandom(32)).decode() for _ in range(2))
+    first = open_database(STRATAGEM_SECRET_KEY=old)
+    first.call("secret_set", {"name": "API_KEY", "value": PLANTED}, ROOT)
+    first.close()
+
+    refusal = rotate(tmp_path, STRATAGEM_SECRET_KEY=old)
+    done = rotate(tmp_path, STRATAGEM_SECRET_KEY=f"{new} {old}")
+
+    error = orjson.loads(refusal.stderr or refusal.stdout)
+    assert error["details"]["reason"] == "key_given"
+    assert "NEW OLD" in error["hint"]
+    assert orjson.loads(done.stdout)["encrypted"] == 1, done.stderr
+    after = open_database(STRATAGEM_SECRET_KEY=new)
+    after.call("tool_register", tool(service.url("/")), MEMBER)
+    after.call("secret_grant", {"tool": "keyed", "name": "API_KEY"}, ROOT)
+    assert execute(after)["result"] == {"got": "[secret]"}
 
 
 def test_secrets_come_from_files_and_commands_too(

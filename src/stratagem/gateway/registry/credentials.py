@@ -23,7 +23,7 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction, Version
 
-__all__ = ["CredentialStore", "UserCredentials"]
+__all__ = ["CredentialStore", "UserCredentials", "place_of_credentials"]
 
 
 class UserCredentials(TypedDict):
@@ -40,6 +40,8 @@ class _KeptCredentials(TypedDict):
     origin: str
     kinds: list[str]
     encrypted: EncryptedDocument
+    # Where it was encrypted anew since.
+    setAt: NotRequired[str]
 
 
 class CredentialStore:
@@ -58,7 +60,9 @@ class CredentialStore:
         kept = self._current(self._foundation.store.reader(), server, user)
         if kept is None or kept[1]["origin"] != origin:
             return None
-        opened = self._cipher.decrypt(kept[1]["encrypted"], _place(server, user))
+        opened = self._cipher.decrypt(
+            kept[1]["encrypted"], place_of_credentials(_key(server, user))
+        )
         return cast("UserCredentials", opened)
 
     def stamp(self, server: str, user: str) -> int:
@@ -84,7 +88,9 @@ class CredentialStore:
                 "user": user,
                 "origin": credentials["origin"],
                 "kinds": sorted({"values", "oauth"}.intersection(credentials)),
-                "encrypted": self._cipher.encrypt(credentials, _place(server, user), known),
+                "encrypted": self._cipher.encrypt(
+                    credentials, place_of_credentials(_key(server, user)), known
+                ),
             }
             self._append(transaction, names.CREDENTIAL_SET, kept, key)
 
@@ -123,7 +129,7 @@ class CredentialStore:
                     "user": kept["user"],
                     "origin": kept["origin"],
                     "kinds": kept["kinds"],
-                    "setAt": moments.iso(version.at),
+                    "setAt": kept.get("setAt", moments.iso(version.at)),
                 }
                 for version, kept in self._every(reader)
                 if user in {None, kept["user"]}
@@ -163,5 +169,6 @@ def _key(server: str, user: str) -> str:
     return f"{server}{names.PART}{user}"
 
 
-def _place(server: str, user: str) -> str:
-    return f"credential\0{server}\0{user}"
+def place_of_credentials(key: str) -> str:
+    """Return what the ciphertext of a user's credentials is bound to, by the key of the record."""
+    return "\0".join(("credential", *key.split(names.PART)))

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 import orjson
 
@@ -37,6 +37,7 @@ __all__ = [
     "SecretValues",
     "encryption_keys",
     "erase_earlier",
+    "place_of_secret",
 ]
 
 # The server's environment variable of a secret begins with this, so that no definition can
@@ -57,9 +58,13 @@ class SecretSource(TypedDict, total=False):
 
 
 class _KeptSecret(TypedDict):
+    """A secret as it is kept; `setAt` and `setBy` where it was encrypted anew since."""
+
     name: str
     source: SourceKind
     encrypted: EncryptedDocument
+    setAt: NotRequired[str]
+    setBy: NotRequired[str]
 
 
 class _Fetched(NamedTuple):
@@ -94,7 +99,7 @@ class SecretValues:
 
         def work(transaction: Transaction) -> int:
             known = encryption_keys(transaction, self._foundation)
-            encrypted = self.cipher.encrypt(source, _place(name), known)
+            encrypted = self.cipher.encrypt(source, place_of_secret(name), known)
             kept: _KeptSecret = {"name": name, "source": kind, "encrypted": encrypted}
             view = self._foundation.views.view(transaction, DEFAULT_BRANCH)
             draft = Draft(names.SECRET_SET, kept, names.SECRETS, name)
@@ -134,8 +139,8 @@ class SecretValues:
             {
                 "name": each["name"],
                 "source": each["source"],
-                "setAt": moments.iso(version.at),
-                "setBy": version.actor,
+                "setAt": each.get("setAt", moments.iso(version.at)),
+                "setBy": each.get("setBy", version.actor),
             }
             for version, each in self._every(reader)
         ]
@@ -184,7 +189,7 @@ class SecretValues:
         )
 
     async def _open(self, name: str, version: Version, kept: _KeptSecret) -> str:
-        source: SecretSource = self.cipher.decrypt(kept["encrypted"], _place(name))
+        source: SecretSource = self.cipher.decrypt(kept["encrypted"], place_of_secret(name))
         if "value" in source:
             return source["value"]
         if "file" in source:
@@ -243,7 +248,8 @@ def erase_earlier(
         )
 
 
-def _place(name: str) -> str:
+def place_of_secret(name: str) -> str:
+    """Return what the ciphertext of a secret is bound to."""
     return f"secret\0{name}"
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         UserTokens,
     )
 
-__all__ = ["SignIns", "WaitingSignIn", "authorization_required"]
+__all__ = ["SignIns", "WaitingSignIn", "authorization_required", "place_of_client"]
 
 _SECOND: Final = 1_000_000
 # A token is renewed when so little is left of it that a call could outlast it.
@@ -288,7 +288,7 @@ class SignIns:
         if version is None or version.payload is None:
             return None
         kept = orjson.loads(version.payload)
-        return cast("dict[str, Any]", self._cipher.decrypt(kept["encrypted"], f"client\0{key}"))
+        return cast("dict[str, Any]", self._cipher.decrypt(kept["encrypted"], place_of_client(key)))
 
     def _keep_client(self, redirect_uri: str, pending: PendingSignIn) -> None:
         issuer = pending["metadata"]["issuer"]
@@ -298,7 +298,7 @@ class SignIns:
 
         def work(transaction: Transaction) -> None:
             known = encryption_keys(transaction, self._foundation)
-            encrypted = self._cipher.encrypt(pending["client"], f"client\0{key}", known)
+            encrypted = self._cipher.encrypt(pending["client"], place_of_client(key), known)
             kept = {"issuer": issuer, "encrypted": encrypted}
             self._append(transaction, names.OAUTH_CLIENT_KEPT, names.OAUTH_CLIENTS, key, kept)
 
@@ -330,6 +330,11 @@ def authorization_required(
 
 def _key(state: str) -> str:
     return sha256(state.encode()).hexdigest()
+
+
+def place_of_client(key: str) -> str:
+    """Return what the ciphertext of a client is bound to, by the key of its record."""
+    return f"client\0{key}"
 
 
 def _place(state: str) -> str:

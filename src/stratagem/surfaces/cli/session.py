@@ -142,12 +142,21 @@ class Session:
 
     @contextmanager
     def runtime(
-        self, *, must_exist: bool = False, read_only: bool | None = None
+        self,
+        *,
+        must_exist: bool = False,
+        read_only: bool | None = None,
+        workspace: str | None = None,
     ) -> Iterator[Runtime]:
-        """Open the database for as long as the block runs."""
+        """Open the database, or a workspace of it, for as long as the block runs."""
         from stratagem.bootstrap import start
 
-        runtime = start(self._settings(must_exist=must_exist, read_only=read_only))
+        settings = self._settings(must_exist=must_exist, read_only=read_only)
+        if workspace is not None:
+            from stratagem.access.workspaces import place_within
+
+            settings = replace(settings, path=place_within(self.database, workspace))
+        runtime = start(settings)
         try:
             yield runtime
         finally:
