@@ -31,7 +31,7 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "purge_record": ({"record_id": "inc_1", "confirm": True}, "debug purge -- inc_1"),
     "purge_knowledge": ({"record_id": "one", "confirm": True}, "purge-knowledge -- one"),
     "tool_purge": ({"recordId": "one", "confirm": True}, "tools purge -- one"),
-    "strata_state_purge": ({"cell": "leader"}, "state-purge -- leader"),
+    "strata_state_purge": ({"cell": "leader"}, "state-purge --cell leader"),
     "strata_vector_purge": (
         {"collection": "docs", "key": "one"},
         "vector-purge --collection docs --key one",

@@ -50,7 +50,7 @@ def _command(group: str, name: str, words: str, *positional: str) -> tuple[Comma
 
 
 def _purge_command(given: Any) -> list[str]:
-    return ["state-purge", "--", given["cell"]]
+    return ["state-purge", "--cell", given["cell"]]
 
 
 ENTRY_OPERATIONS = (

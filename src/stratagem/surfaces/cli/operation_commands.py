@@ -25,7 +25,7 @@ from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import looks_like_json, read_items, read_json, read_value
-from stratagem.surfaces.cli.output import Render, shell_words, with_own_times
+from stratagem.surfaces.cli.output import Render, confirm, shell_words, with_own_times
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
 __all__ = [
@@ -178,7 +178,7 @@ def _load(name: str) -> Any:
 def make_command(operation: Operation, hint: CommandHint) -> Any:
     """Return the command that runs an operation."""
     parameters = _Parameters(operation, hint)
-    handler: Callable[..., None] = _load(hint.handler) if hint.handler else _run_and_show
+    handler: Callable[..., None] = _load(hint.handler) if hint.handler else _handler_of(operation)
     extras = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
     # What a handler calls like a switch of the operation stands for it, and may have a value.
     own = [
@@ -274,8 +274,27 @@ def _as_words(value: Any) -> list[str]:
     return [orjson.dumps(value).decode()]
 
 
+def _handler_of(operation: Operation) -> Callable[..., None]:
+    """Return what runs an operation: what cannot be undone is asked about first."""
+    # One that takes a confirmation says what it would do until it has it.
+    previews = "confirm" in operation.parameters["properties"]
+    return _ask_and_run if operation.irreversible and not previews else _run_and_show
+
+
 def _run_and_show(invocation: Invocation) -> None:
     invocation.show(invocation.run())
+
+
+def _ask_and_run(
+    invocation: Invocation,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> None:
+    given = shlex.join(str(value) for value in invocation.arguments.values())
+    question = f"{invocation.operation.title}: {given}? This cannot be undone."
+    if not confirm(invocation.session.output, question, yes=yes):
+        raise typer.Abort
+    _run_and_show(invocation)
 
 
 class _Parameters:
