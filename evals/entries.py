@@ -1,7 +1,8 @@
 """Does a search find entries of a few words, and nothing where nothing was stored?
 
 Four small stores of preferences, facts and settings, each with questions that one of its entries
-answers, questions of its kind that none does (near), and others (far: other subjects, nonsense).
+answers, questions of its kind that none does (near), and others (far: other subjects, nonsense), which
+every store of the half is asked.
 The same facts are logged as events, too, each a text of key and value. The numbers of
 `search.relevance` were chosen on two of the stores, the tuning half.
 """
@@ -64,7 +65,7 @@ def _ask(half: str, embedder: str, form: str) -> Iterator[_Answer]:
             facts = [each for each in entries if each["store"] == store]
             keys = {_write(db, each, form): each["key"] for each in facts}
             for each in questions:
-                if each["store"] == store:
+                if each["store"] == store or (each["kind"], each["half"]) == ("far", half):
                     hits = db.call("strata_search", {"query": each["question"]})["results"]
                     found = [keys[hit["version"]] for hit in hits]
                     yield _Answer(each["kind"], found, frozenset(each["answers"]))

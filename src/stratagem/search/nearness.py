@@ -25,6 +25,8 @@ __all__ = ["Nearness"]
 _SEPARATOR: Final = re.compile(r"[/.:]")
 _WORD: Final = re.compile(r"\w+")
 _IDENTICAL_COSINE: Final = 0.999
+# Of nonsense one word in three is known by chance ("aaaa", "ttyl").
+_KNOWN_SHARE: Final = 0.5
 
 
 class Nearness:
@@ -65,7 +67,8 @@ class Nearness:
         return self._usual
 
     def _is_understood(self) -> bool:
-        """Whether any telling word of the query is known: pieces of one are near to anything."""
+        """Whether half of the telling words are known: pieces of a word are near to anything."""
         words = _WORD.findall(self._text.casefold())
-        telling = [word for word in words if word not in STOP_WORDS]
-        return any(map(self._embedder.knows, telling or words))
+        telling = [word for word in words if word not in STOP_WORDS] or words
+        known = sum(map(self._embedder.knows, telling))
+        return known > 0 and known >= _KNOWN_SHARE * len(telling)

@@ -59,9 +59,9 @@ def test_a_logged_fact_is_found_by_a_question_without_its_words() -> None:
         assert opened.memory.search("how do black holes form?").results == []
 
 
-def test_pieces_of_unknown_words_are_near_to_nothing() -> None:
+@pytest.mark.parametrize("text", ["what is a blorptangle", "aaaa bbbb cccc"])
+def test_pieces_of_unknown_words_are_near_to_nothing(text: str) -> None:
     embedder = StaticEmbedder()
-    text = "what is a blorptangle"
     nonsense = Nearness(embedder, text, embedder.embed([text])[0])
 
     assert nonsense.of_cosine(0.9) == nonsense.of_key("city") == -float("inf")
