@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from stratagem import operations
-from stratagem.operation import Caller, CommandHint, Operation
+from stratagem.operation import Caller, Operation
 from stratagem.surfaces.cli.operation_commands import (
     alias_of,
     commands_of,
     dash_name,
     example_words,
+    hint_of_alias,
 )
 from tests.surfaces.cli.console import Cli
 
@@ -225,7 +226,7 @@ def echo(add_row: Callable[[Operation], None]) -> None:
 def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str) -> None:
     assert "echo_words" in cli("operations")
     assert "How often" in cli(name, "--help")
-    assert cli(name, "--word", "hello") == "You said hello.\n"
+    assert cli(name, "--word", "hello") == cli(name, "hello") == "You said hello.\n"
     assert cli.json(
         name, "--word", "hi", "--times", "2", "--loud", "--tags", "a", "--tags", "b",
         "--options", '{"deep": [1]}', "--session", "s", "--operation", "o", "--from", "f",
@@ -244,14 +245,14 @@ def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str)
 
 @pytest.mark.usefixtures("echo")
 def test_a_made_command_refuses_what_the_operation_refuses(cli: Cli) -> None:
-    assert "Missing option" in cli.refused("echo-words", code=2)
+    assert "Missing argument 'WORD'" in cli.refused("echo-words", code=2)
     assert "not JSON" in cli.refused("echo-words", "--word", "a", "--options", "{", code=2)
 
 
 def test_the_example_of_each_command_is_in_its_help_and_runs(cli: Cli) -> None:
     shown = []
     for row in ROWS:
-        for hint in row.commands or (CommandHint(()),):
+        for hint in row.commands or (hint_of_alias(row),):
             words = example_words(row, hint)
             if words is None:
                 continue

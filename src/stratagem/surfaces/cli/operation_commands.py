@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import takewhile
 from keyword import iskeyword
 from typing import Annotated, Any, Final, cast
 
@@ -36,6 +37,7 @@ __all__ = [
     "dash_name",
     "example_words",
     "find_command",
+    "hint_of_alias",
 ]
 
 _HERE: Final = "stratagem.surfaces.cli"
@@ -150,16 +152,33 @@ def find_command(name: str) -> Any:
         if hint is not None:
             return make_command(operation, hint)
         if name in {alias_of(operation.name), operation.name}:
-            return make_command(operation, _hint_of_alias(operation))
+            return make_command(operation, hint_of_alias(operation))
     return None
 
 
-def _hint_of_alias(operation: Operation) -> CommandHint:
-    """Return the one command of an operation; where actions have their own, one for all of them."""
+def hint_of_alias(operation: Operation) -> CommandHint:
+    """Return the one command of an operation; where actions have their own, one for all of them.
+
+    Of an operation that has none, what is required can be given by position.
+    """
     if len(operation.commands) == 1:
         return operation.commands[0]
-    renderer = operation.commands[0].renderer if operation.commands else ""
-    return CommandHint((), panel="More", renderer=renderer)
+    if operation.commands:
+        return CommandHint((), panel="More", renderer=operation.commands[0].renderer)
+    return CommandHint((), panel="More", positional=_required_in_order(operation))
+
+
+def _required_in_order(operation: Operation) -> tuple[str, ...]:
+    """Return the required parameters up to the first that is a switch or takes several words."""
+    properties = operation.parameters["properties"]
+    required = operation.parameters.get("required", ())
+    plain = CommandHint(())
+    return tuple(
+        takewhile(
+            lambda name: _Described(name, properties[name], plain).type not in (bool, list[str]),
+            (name for name in properties if name in required),
+        )
+    )
 
 
 def _rows() -> Iterator[Operation]:
