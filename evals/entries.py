@@ -1,8 +1,8 @@
 """Does a search find entries of a few words, and nothing where nothing was stored?
 
 Four small stores of preferences, facts and settings, each with questions that one of its entries
-answers, questions of its kind that none does (near), and others (far: other subjects, nonsense), which
-every store of the half is asked.
+answers, questions of its kind that none does (near), and others (far: other subjects, nonsense),
+which every store of the half is asked.
 The same facts are logged as events, too, each a text of key and value. The numbers of
 `search.relevance` were chosen on two of the stores, the tuning half.
 """
