@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         "--half",
         choices=["report", "tuning"],
         default="report",
-        help="tools, entries: the half of the requests; numbers were chosen on the tuning half",
+        help="tools, entries, injection: which half; numbers were chosen on the tuning half",
     )
     parser.add_argument("--save", type=Path, help="tools: where to write the ranks")
     parser.add_argument("--against", type=Path, help="tools: ranks to compare with")

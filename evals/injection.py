@@ -3,7 +3,8 @@
 The conversations of LoCoMo and BEAM, and the small stores of `entries`, each in a database of its
 own. Every question that has an answer there is a prompt about it. Unrelated prompts are requests
 for tools (BFCL) and the questions of the other conversations of the same set, which are about
-other people. The product's own path is asked: `hooks.prompt_recall`, over the file.
+other people. The product's own path is asked: `hooks.prompt_recall`, over the file. Every second
+conversation is of the tuning half, by which weights and floor were chosen.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ __all__ = ["SUITE"]
 
 _SHOWN: Final = 3
 _FALSE_MOST: Final = 3.0
-_FOUND_MIN: Final = 25.0
+_FOUND_MIN: Final = 40.0
 _REQUESTS: Final = 300
-_FLOORS: Final = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+_FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.78, 0.79, 0.8, 0.81, 0.82, 0.85, 0.9)
 _NOW: Final = 1_900_000_000_000_000
 _FIELDS: Final = ("text", "role", "when")
 _DATA: Final = Path(__file__).parent / "data"
@@ -61,7 +62,7 @@ def run(options: Options) -> Outcome:
     requests = _requests(options.data)
     prompts: list[_Prompt] = []
     for family in (_locomo(options.data), _beam(options.data), _entries(options.half)):
-        for collection in track(family, family[0].name, transient=True):
+        for collection in track(_half_of(family, options.half), family[0].name, transient=True):
             others = [
                 each for other in family if other is not collection for each in other.questions
             ]
@@ -78,6 +79,13 @@ def run(options: Options) -> Outcome:
         ),
     ]
     return Outcome(figures, [_by_floor(prompts), _by_kind(prompts, floor)])
+
+
+def _half_of(family: list[_Collection], half: str) -> list[_Collection]:
+    """Return the collections of a half; those of `entries` are of one half already."""
+    if family[0].name == "entries":
+        return family
+    return family[0 if half == "tuning" else 1 :: 2]
 
 
 def _send(collection: _Collection, others: list[str], requests: list[str]) -> Iterator[_Prompt]:

@@ -3,11 +3,12 @@
 Nobody asked for these, so they have to be right: words find candidates, words and meaning judge
 each by itself, and what scores below a floor is not shown. A search takes either for an answer
 (`search.relevance`); here both have to agree: the score of a text is the sum of the share of words
-that it covers and of its cosine, as a share of what such a sum is where a text surely answers. At
-one false hit in fifty unrelated prompts that brings 36 in a hundred answers along, where the score
-of a search brings 32 (LoCoMo, BEAM and small stores together). Entries of a few words are judged as
-a search judges them. The floor is a setting; its default lets at most three in a hundred
-unrelated prompts through (`python -m evals injection` measures it).
+that it covers and of its cosine, as a share of what such a sum is where a text surely answers. A
+search takes six words of a long query for all of it; a prompt of a hundred words shares six with
+many a text, so most of its words count here. At three false hits in a hundred unrelated prompts
+that brings 44 in a hundred answers along, where six words bring 35 (LoCoMo, BEAM and small stores
+together). The numbers and the default of the floor, which is a setting, were chosen on one half of
+the conversations; `python -m evals injection` measures the other half.
 
 Only what is trusted is shown: text of tools and the web is found by a search that somebody asks
 for, because an instruction could hide in it. What the session was shown, or said itself, is left
@@ -47,11 +48,14 @@ _TERMS_MIN: Final = 2
 _QUERY_CHARS: Final = 2_000
 _ASKED_CHARS: Final = 160
 _ANSWER_CHARS: Final = 400
-# The mean cosine of texts that have nothing in common with a query, and how far they stray.
-_USUAL_COSINE: Final = 0.10
-_USUAL_DEVIATION: Final = 0.068
-# The share of covered words and the cosine of a text that surely answers, together.
-_SURE_SUM: Final = 1.275
+# Of the words of a prompt, by their weight, this share counts as all of them.
+_ENOUGH_SHARE: Final = 0.7
+# What the cosine weighs beside the share of covered words, and their sum for a text that surely
+# answers.
+_COSINE_WEIGHT: Final = 1.3
+_SURE_SUM: Final = 1.36
+# An entry of a few words cannot cover many.
+_SHORT_BONUS: Final = 0.1
 
 
 class RecalledMemory(NamedTuple):
@@ -147,6 +151,7 @@ class _Judge:
     ) -> None:
         self._rarity = rarity
         self._asked = frozenset(rarity)
+        self._enough = max(relevance.TERMS_ENOUGH, round(_ENOUGH_SHARE * len(rarity)))
         self._vector = None
         if reader.embedder == MODEL_NAME:
             self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))
@@ -159,7 +164,7 @@ class _Judge:
         for begin, end in parts(text):
             passage = text[begin:end]
             present = analysis.find_terms(f"{title} {passage}", self._asked)
-            covered = relevance.coverage(present, self._rarity)
+            covered = relevance.coverage(present, self._rarity, enough=self._enough)
             if covered > best:
                 best, shown = covered, passage
         return RecalledMemory(_id_of(found), self._score(found, best, text), found, shown.strip())
@@ -167,11 +172,11 @@ class _Judge:
     def _score(self, found: Content, covered: float, text: str) -> float:
         if self._vector is None or found.vector is None:
             return covered
-        near = cosine(self._vector, found.vector)
-        if len(text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content:
-            alike = relevance.short_likeness((near - _USUAL_COSINE) / _USUAL_DEVIATION)
-            return relevance.score(covered, alike)
-        return min((covered + max(near, 0.0)) / _SURE_SUM, 1.0)
+        near = max(cosine(self._vector, found.vector), 0.0)
+        is_short = len(text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content
+        bonus = _SHORT_BONUS if is_short else 0.0
+        # Not cut at 1: of several that surely answer, the best are shown.
+        return (covered + _COSINE_WEIGHT * near) / _SURE_SUM + bonus
 
 
 def _select(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:

@@ -49,7 +49,7 @@ HOOK_SETTINGS: Final = (
     HookSetting("hook_start_chars", "2000", "how long the text at the start of a session may be"),
     HookSetting("hook_prompt_hits", "3", "how many memories a prompt may bring in"),
     HookSetting("hook_prompt_tokens", "500", "how many tokens they may have together"),
-    HookSetting("hook_prompt_floor", "0.83", "how well a memory must answer a prompt, from 0 to 1"),
+    HookSetting("hook_prompt_floor", "0.8", "how well a memory must answer a prompt, from 0 to 1"),
     HookSetting("hook_failure_tokens", "180", "how many tokens the fix for a failure may have"),
     HookSetting(
         "branches", "none", "git: work on a git branch has a memory branch of its own", "none|git"

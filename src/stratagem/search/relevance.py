@@ -27,6 +27,7 @@ __all__ = [
     "FLOORS",
     "LABEL_NEARNESS",
     "SHORT_CHARS_MAX",
+    "TERMS_ENOUGH",
     "UNSURE",
     "coverage",
     "floor",
@@ -47,7 +48,7 @@ LABEL_NEARNESS: Final = 0.2
 # What a word is worth however common it is: what is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
 # Whoever asks with a whole error message does not mean each word: so many are enough.
-_TERMS_ENOUGH: Final = 6
+TERMS_ENOUGH: Final = 6
 # What a word is worth that only the messages before have.
 CONTEXT_SHARE: Final = 0.5
 # Below this a hit is worth a closer look: at its key, or at what it was said in answer to.
@@ -65,16 +66,21 @@ def floor(kind: str, cosine: float) -> float:
 
 
 def coverage(
-    present: Collection[str], rarity: Mapping[str, float], context: Collection[str] = ()
+    present: Collection[str],
+    rarity: Mapping[str, float],
+    context: Collection[str] = (),
+    *,
+    enough: int = TERMS_ENOUGH,
 ) -> float:
     """Return the share of a query's words that a text has, each by how rare it is.
 
-    `rarity` has every word that was asked for; `context` those of the messages before the text.
+    `rarity` has every word that was asked for; `context` those of the messages before the text. As
+    many words as are `enough`, by their weight, count as all of them.
     """
     if not rarity:
         return 0.0
     weights = {term: weight + _COMMON_WEIGHT for term, weight in rarity.items()}
-    total = sum(nlargest(_TERMS_ENOUGH, weights.values()))
+    total = sum(nlargest(enough, weights.values()))
     covered = sum(
         weight if term in present else CONTEXT_SHARE * weight if term in context else 0.0
         for term, weight in weights.items()
