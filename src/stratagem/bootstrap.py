@@ -166,7 +166,8 @@ class Runtime:
         self._assembling = threading.Lock()
         self._gateway: GatewayParts | None = None
         self._correct = CallCorrector(foundation)
-        self._spool = _SpoolWatch(foundation)
+        self.hooks_place: Final = _hooks_place(settings, foundation.store.location)
+        self._spool = _SpoolWatch(foundation, self.hooks_place)
         self._git_branch = DEFAULT
         self._personal = _PersonalMemory(settings) if settings.personal else None
 
@@ -414,14 +415,26 @@ def _at_home(caller: Caller) -> Caller:
     return replace(caller, namespace="default", branch="default", can_switch=False, origin=None)
 
 
+def _hooks_place(settings: Settings, location: str) -> str:
+    """Return the database as hooks name it; empty for one in memory, which has none.
+
+    The store's own name of a server is for display.
+    """
+    if not is_address(location):
+        return "" if location == MEMORY else location
+    address, _, workspace = settings.path.partition("#")
+    named = settings.workspace if settings.workspace != DEFAULT else workspace or DEFAULT
+    return f"{address}#{named}"
+
+
 class _SpoolWatch:
     """Has what hooks left written before anybody reads."""
 
-    def __init__(self, foundation: Foundation) -> None:
+    def __init__(self, foundation: Foundation, place: str) -> None:
         self._foundation = foundation
-        location = foundation.store.location
-        in_file = location != MEMORY and not is_address(location)
-        self._spool = Spool(location) if in_file and not foundation.store.read_only else None
+        self._place = place
+        writes = bool(place) and not foundation.store.read_only
+        self._spool = Spool(place) if writes else None
         self._not_before = 0.0
 
     @property
@@ -440,7 +453,7 @@ class _SpoolWatch:
         from stratagem.capture.intake import take_spooled
 
         try:
-            take_spooled(self._foundation, self._foundation.store.location)
+            take_spooled(self._foundation, self._place)
         except (StratagemError, OSError) as error:
             self._not_before = time.monotonic() + _SPOOL_PAUSE_SECONDS
             logger.warning("What hooks captured waits to be written: %s", error)

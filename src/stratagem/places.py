@@ -21,6 +21,7 @@ from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
     find_memory,
+    is_address,
     is_outside_memory,
     user_folder,
 )
@@ -71,11 +72,6 @@ def check_place(place: str) -> None:
         field="database",
         hint=_STEPS.get(scheme, "Name a file, or postgresql://user@host/database."),
     )
-
-
-def is_address(place: str) -> bool:
-    """Whether a place names a PostgreSQL server rather than a file."""
-    return place.lower().startswith(("postgresql://", "postgres://"))
 
 
 def is_readable(address: str) -> bool:

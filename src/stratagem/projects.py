@@ -21,6 +21,7 @@ __all__ = [
     "common_git_folder",
     "find_git_folder",
     "find_memory",
+    "is_address",
     "is_outside_memory",
     "is_tracked",
     "outside_memory",
@@ -35,6 +36,11 @@ _GIT_FILE_BYTES_MAX: Final = 4_096
 _GIT_CONFIG_BYTES_MAX: Final = 1_000_000
 _SHORT_NAME_CHARS: Final = 40
 _INDEX_BYTES_MAX: Final = 50_000_000
+
+
+def is_address(place: str) -> bool:
+    """Whether a place names a PostgreSQL server rather than a file."""
+    return place.lower().startswith(("postgresql://", "postgres://"))
 
 
 def find_memory(folder: str) -> str | None:

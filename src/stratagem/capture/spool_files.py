@@ -1,5 +1,7 @@
 """The spool: what is to be written into a database, in files beside it, one for each thing.
 
+Beside a database on a server nobody can put a file: its spool is in a folder of the user's own.
+
 A file appears whole or not at all. Whoever writes them into the database first gathers them in one
 batch file, then writes the batch under its name as the request id, and then removes it. A process
 that is killed at any point loses nothing, and nothing is written twice: files that a batch has are
@@ -17,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from stratagem.projects import is_address, user_folder
+
 __all__ = ["Spool", "hooks_folder"]
 
 # What waits is bounded: where nothing can be written for weeks, the newest is kept.
@@ -28,8 +32,20 @@ _BATCH: Final = "batch-"
 
 
 def hooks_folder(database: str) -> str:
-    """Return the folder of hooks beside a database."""
-    return f"{database}-hooks"
+    """Return the folder of hooks beside a database; of one on a server it is the user's own.
+
+    It is named after the address without user and password, and its workspace.
+    """
+    if not is_address(database):
+        return f"{database}-hooks"
+    # Imported here because few databases are on a server.
+    import hashlib
+
+    address, _, workspace = database.partition("#")
+    authority, _, rest = address.partition("://")[2].partition("/")
+    name = f"{authority.rpartition('@')[2]}/{rest}#{workspace or 'default'}"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return os.path.join(user_folder(), "hooks", f"server-{digest}")
 
 
 class Spool:

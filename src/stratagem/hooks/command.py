@@ -27,9 +27,9 @@ from stratagem.hooks.clients import (
     HookEvent,
     format_answer,
     parse_event,
-    takes_context,
 )
 from stratagem.hooks.settings import HookSettings, read_settings
+from stratagem.projects import is_address
 
 __all__ = ["is_hook_call", "run_hook"]
 
@@ -48,7 +48,6 @@ _TIME_LIMITS: Final = {
 _INPUT_SECONDS: Final = 5.0
 # More than any client sends; what is beyond is not read.
 _INPUT_BYTES_MAX: Final = 16_000_000
-_THOROUGH: Final = frozenset({START, STOP, COMPACT, COMPACTED, END})
 
 
 def is_hook_call(arguments: list[str]) -> bool:
@@ -83,27 +82,16 @@ def run_hook(arguments: list[str]) -> NoReturn:
 
 def _handle(event: HookEvent, settings: HookSettings) -> str:
     """Do what an event asks for; return the text that answers it, which may be empty."""
-    if "all" in settings.off or not os.path.isfile(settings.database):
+    if "all" in settings.off or not _is_there(settings.database):
         return ""
-    from stratagem.hooks.session_files import SessionFiles
+    from stratagem.hooks.handlers import handle_event
 
-    files = SessionFiles(settings.database, event.client, event.session)
-    if event.kind in _THOROUGH:
-        if settings.is_on("capture"):
-            from stratagem.hooks.records import spool_turn
+    return handle_event(event, settings)
 
-            # First of all: what follows may be cut off by the time limit.
-            spool_turn(event, settings, files)
-        from stratagem.hooks.turns import handle_turn
 
-        return handle_turn(event, settings, files)
-    if event.kind == PROMPT:
-        from stratagem.hooks.prompts import handle_prompt
-
-        return handle_prompt(event, settings, files, wanted=takes_context(event))
-    from stratagem.hooks.tools import handle_tool
-
-    return handle_tool(event, settings, files, wanted=takes_context(event))
+def _is_there(database: str) -> bool:
+    """Whether there is a database: of one on a server only the server knows."""
+    return is_address(database) or os.path.isfile(database)
 
 
 def _report_fault() -> None:

@@ -11,6 +11,7 @@ from stratagem.hooks.session_files import now
 from stratagem.hooks.settings import HookSettings
 from stratagem.operation import Caller
 from stratagem.projections.settings import ExternalSettings
+from stratagem.projects import is_address
 from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
 
 __all__ = ["open_runtime", "refresh_cards", "update_cards"]
@@ -45,12 +46,9 @@ def refresh_cards(settings: HookSettings, branch: str) -> None:
 def update_cards(runtime: Runtime, settings: HookSettings, branch: str) -> None:
     """Make the cards of a branch anew where anything that they rest on was written since."""
     path = cards_path(settings.database, branch)
-    try:
-        reader = DirectReader(settings.database, branch, int(now() * 1_000_000))
-        # Before anything is read: what is written meanwhile makes the cards old.
-        newest = reader.newest_of(EVIDENCE_KINDS)
-        reader.close()
-    except UnreadableError:
+    # Before anything is read: what is written meanwhile makes the cards old.
+    newest = _newest_evidence(runtime, settings.database, branch)
+    if newest is None:
         return
     if os.path.isfile(path) and _newest_in(path) == newest:
         return
@@ -58,6 +56,20 @@ def update_cards(runtime: Runtime, settings: HookSettings, branch: str) -> None:
     caller = Caller("hook", branch=branch if live else "default", can_switch=False)
     known = list_best_fixes(runtime.foundation, caller)
     write_cards(path, newest, known.env_bucket, [_card(each) for each in known.fixes])
+
+
+def _newest_evidence(runtime: Runtime, database: str, branch: str) -> int | None:
+    """Return the newest event that cards may rest on; None where the file cannot be asked."""
+    if is_address(database):
+        # There any event may be one: cards are made anew a little too often.
+        return runtime.foundation.store.reader().log.head().sequence
+    try:
+        reader = DirectReader(database, branch, int(now() * 1_000_000))
+        newest = reader.newest_of(EVIDENCE_KINDS)
+        reader.close()
+    except UnreadableError:
+        return None
+    return newest
 
 
 def _newest_in(path: str) -> int | None:

@@ -26,6 +26,7 @@ from stratagem.hooks.records import mask_ends
 from stratagem.hooks.session_files import SessionFiles, file_name, now, random_id
 from stratagem.hooks.settings import HookSettings
 from stratagem.hooks.tools import command_key, note_failure
+from stratagem.projects import is_address
 from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
 
 __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", "write_cards"]
@@ -95,7 +96,10 @@ def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> s
     about, cards = read_cards(path, error)
     if about is not None and not cards:
         return ""
-    if about is None or _is_old(settings.database, branch, about["newest"]):
+    if is_address(settings.database):
+        # Asking a server takes longer than a failure can wait; the turn's end does.
+        pass
+    elif about is None or _is_old(settings.database, branch, about["newest"]):
         from stratagem.hooks.fix_cards import refresh_cards
 
         refresh_cards(settings, branch)

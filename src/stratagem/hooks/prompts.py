@@ -13,6 +13,7 @@ from stratagem.hooks.prompt_recall import RecalledMemory, find_memories
 from stratagem.hooks.records import spool_prompt
 from stratagem.hooks.session_files import SessionFiles, now
 from stratagem.hooks.settings import HookSettings
+from stratagem.projects import is_address
 from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
 
 __all__ = ["handle_prompt"]
@@ -46,7 +47,7 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
     files.log_injection(
         {
             "event": "prompt",
-            "why": [f"{each} {best[at][1].score:.2f}" for at, each in enumerate(ids)],
+            "why": [f"{each} {min(best[at][1].score, 1.0):.2f}" for at, each in enumerate(ids)],
             "tokens": tokens_in(text),
             "text": text,
         }
@@ -58,7 +59,10 @@ def _find(
     prompt: str, settings: HookSettings, files: SessionFiles, known: set[str]
 ) -> Iterator[tuple[str, RecalledMemory]]:
     """Yield memories of the project and of the person, each with where it is from."""
-    places = [("project" if settings.memory else "personal", settings.database)]
+    places = []
+    # A server takes longer to ask than a prompt can wait.
+    if not is_address(settings.database):
+        places.append(("project" if settings.memory else "personal", settings.database))
     if settings.personal and os.path.isfile(settings.personal):
         places.append(("personal", settings.personal))
     for place, database in places:

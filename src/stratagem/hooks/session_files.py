@@ -14,6 +14,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from stratagem.capture.spool_files import Spool, hooks_folder
@@ -23,6 +24,8 @@ __all__ = ["SessionFiles", "file_name", "log_path", "now", "random_id", "read_li
 _LOG_BYTES_MAX: Final = 1_000_000
 _STATE_BYTES_MAX: Final = 1_000_000
 _NAME_CHARS_MAX: Final = 80
+# So long a server that did not answer is not asked again.
+_UNREACHABLE_SECONDS: Final = 60
 _SESSIONS_KEPT_SECONDS: Final = 30 * 24 * 3600
 
 
@@ -71,6 +74,26 @@ class SessionFiles:
     def spool(self, item: Mapping[str, Any]) -> None:
         """Leave something of this session to be written into the database."""
         self._spool.put({"key": self.key, **item})
+
+    @contextmanager
+    def attempt(self) -> Iterator[bool]:
+        """Say whether to try what may wait for a server that is away: not right after it was.
+
+        Whoever is killed while it waits leaves the mark, so that the next ones do not wait as well.
+        """
+        mark = os.path.join(self._folder, "unreachable")
+        try:
+            is_new = now() - os.path.getmtime(mark) < _UNREACHABLE_SECONDS
+        except OSError:
+            is_new = False
+        if is_new:
+            yield False
+            return
+        os.makedirs(self._folder, 0o700, exist_ok=True)
+        with open(mark, "wb"):
+            pass
+        yield True
+        os.unlink(mark)
 
     def remove_old(self) -> None:
         """Remove the files of sessions that ended long ago, and what could never be written."""

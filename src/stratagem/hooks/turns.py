@@ -20,6 +20,7 @@ from stratagem.hooks.fix_cards import open_runtime, update_cards
 from stratagem.hooks.git_branch import memory_branch
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
+from stratagem.projects import is_address
 
 __all__ = ["handle_turn", "read_lean_patterns"]
 
@@ -29,33 +30,55 @@ _SAMPLE_ERROR: Final = (
 )
 
 
-def handle_turn(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
-    """Write what waits, credit fixes, and answer a start."""
-    branch = memory_branch(settings)
-    runtime = open_runtime(settings, embeds=event.kind == START)
+def handle_turn(
+    event: HookEvent,
+    settings: HookSettings,
+    files: SessionFiles,
+    runtime: Runtime | None = None,
+) -> str:
+    """Write what waits, credit fixes, and answer a start; in an open database if one is given."""
+    if runtime is not None:
+        return _handle(event, settings, files, runtime)
+    opened = _open(event, settings, files)
+    if opened is None:
+        return ""
     try:
-        if event.kind == START:
-            files.remove_old()
-            # Once a session: prompts are compared with what was said in the last one.
-            runtime.foundation.index.warm()
-        if settings.is_on("failure"):
-            spool_recoveries(files, branch, _shown_steps(runtime, files, branch))
-        runtime.take_spooled()
-        if settings.is_on("failure"):
-            update_cards(runtime, settings, branch)
-        news = _follow_git(runtime, settings, branch, merges=event.kind == START)
-        wanted = event.kind in {START, COMPACTED} and takes_context(event)
-        if not (wanted and settings.is_on("start")):
-            return ""
-        text = write_brief(runtime, settings, files, branch, news)
-        if text:
-            why = f"{event.name}{f' ({event.source})' if event.source else ''}"
-            files.log_injection(
-                {"event": "start", "why": [why], "tokens": tokens_in(text), "text": text}
-            )
-        return text
+        return _handle(event, settings, files, opened)
     finally:
-        runtime.close()
+        opened.close()
+
+
+def _open(event: HookEvent, settings: HookSettings, files: SessionFiles) -> Runtime | None:
+    """Open the database; None for a server that has not answered a moment ago."""
+    embeds = event.kind == START
+    if not is_address(settings.database):
+        return open_runtime(settings, embeds=embeds)
+    with files.attempt() as may_ask:
+        return open_runtime(settings, embeds=embeds) if may_ask else None
+
+
+def _handle(event: HookEvent, settings: HookSettings, files: SessionFiles, runtime: Runtime) -> str:
+    branch = memory_branch(settings)
+    if event.kind == START:
+        files.remove_old()
+        # Once a session: prompts are compared with what was said in the last one.
+        runtime.foundation.index.warm()
+    if settings.is_on("failure"):
+        spool_recoveries(files, branch, _shown_steps(runtime, files, branch))
+    runtime.take_spooled()
+    if settings.is_on("failure"):
+        update_cards(runtime, settings, branch)
+    news = _follow_git(runtime, settings, branch, merges=event.kind == START)
+    wanted = event.kind in {START, COMPACTED} and takes_context(event)
+    if not (wanted and settings.is_on("start")):
+        return ""
+    text = write_brief(runtime, settings, files, branch, news)
+    if text:
+        why = f"{event.name}{f' ({event.source})' if event.source else ''}"
+        files.log_injection(
+            {"event": "start", "why": [why], "tokens": tokens_in(text), "text": text}
+        )
+    return text
 
 
 def read_lean_patterns() -> None:
