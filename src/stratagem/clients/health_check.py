@@ -16,12 +16,15 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from stratagem.clients.catalogue import CLIENTS, AgentClient, Folders, Scope
 from stratagem.clients.hook_lists import hook_command, plugin_program
-from stratagem.clients.settings_edit import hook_commands, read_server
+from stratagem.clients.settings_edit import hook_targets, read_server
 from stratagem.clients.settings_files import read_settings
 from stratagem.clients.setup_plan import server_file
 from stratagem.errors import StratagemError
@@ -237,14 +240,14 @@ def _check_hooks(client: AgentClient, scope: Scope, folders: Folders) -> Iterato
     file = folders.path(place.file)
     about = (client.name, scope, "hooks", str(file))
     try:
-        commands = hook_commands(read_settings(file) or "")
+        targets = hook_targets(read_settings(file) or "")
     except StratagemError as error:
         if CLIENTS[client.name].servers[scope].files != (place.file,):
             yield Checked(*about, "", ok=False, message=error.message)
         return
-    for command in commands:
-        ok, message = _try_hook(command)
-        yield Checked(*about, command, ok, message)
+    for target in targets:
+        ok, message = _try_url(target) if target.startswith("http") else _try_hook(target)
+        yield Checked(*about, target, ok, message)
 
 
 def _check_plugin(client: AgentClient, scope: Scope, file: Path) -> Iterator[Checked]:
@@ -255,6 +258,22 @@ def _check_plugin(client: AgentClient, scope: Scope, file: Path) -> Iterator[Che
     command = hook_command(program, client.name)
     ok, message = _try_hook(command) if program else (False, "it names no program")
     yield Checked(client.name, scope, "hooks", str(file), command, ok, message)
+
+
+def _try_url(url: str) -> tuple[bool, str]:
+    """Send a server an event that is nothing to it, so that nothing is written."""
+    request = Request(url, b"{}", {"content-type": "application/json"})  # noqa: S310 -- of ours
+    try:
+        with urlopen(request, timeout=_SECONDS_MAX) as response:  # noqa: S310 -- of ours
+            json.loads(response.read())
+    except HTTPError as error:
+        # It is there; the token is the client's to send.
+        needs_token = error.code == HTTPStatus.UNAUTHORIZED
+        return needs_token, "it answers, and asks for a token" if needs_token else str(error)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        return False, f"no server answers there ({reason}): start it with `stratagem serve`"
+    return True, "it answers"
 
 
 def _try_hook(command: str) -> tuple[bool, str]:

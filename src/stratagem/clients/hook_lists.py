@@ -18,13 +18,16 @@ from typing import Any, Final, Literal
 
 __all__ = [
     "HOOKS",
+    "HOOKS_PATH",
     "Hook",
     "HookForm",
+    "HookTarget",
     "hook_command",
     "hook_group",
     "is_own_handler",
     "plugin_program",
     "plugin_source",
+    "server_url",
 ]
 
 # How a file has its hooks: as groups with a matcher, as Claude Code has them; the same in
@@ -43,20 +46,25 @@ class Hook:
     timeout_seconds: int = 5
     # Whether the client goes on without waiting, where it can.
     in_background: bool = False
+    # Whether the client can call a server instead, as its documentation says.
+    by_http: bool = False
 
 
+# Where a server answers hooks, below its address: a client's name follows.
+HOOKS_PATH: Final = "/stratagem/hook"
 _START: Final = 10
 _PLUGIN_PROGRAM: Final = re.compile(r"^const PROGRAM = (\[[^\]\n]*\])$", re.MULTILINE)
 
 HOOKS: Final[Mapping[str, tuple[Hook, ...]]] = {
     "claude-code": (
+        # A session may begin before anything is connected: there is no other form for it.
         Hook("SessionStart", _START),
-        Hook("UserPromptSubmit"),
-        Hook("PostToolUse", in_background=True),
-        Hook("PostToolUseFailure"),
-        Hook("Stop"),
-        Hook("PreCompact"),
-        Hook("PostCompact"),
+        Hook("UserPromptSubmit", by_http=True),
+        Hook("PostToolUse", in_background=True, by_http=True),
+        Hook("PostToolUseFailure", by_http=True),
+        Hook("Stop", by_http=True),
+        Hook("PreCompact", by_http=True),
+        Hook("PostCompact", by_http=True),
         Hook("SessionEnd"),
     ),
     "codex": (
@@ -95,18 +103,47 @@ HOOKS: Final[Mapping[str, tuple[Hook, ...]]] = {
 }
 
 
-def hook_group(form: HookForm, hook: Hook, command: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class HookTarget:
+    """What the events of a client call: a command, or, where it can, a running server.
+
+    `url` is where the server answers hooks of this client; `token_variable` is the environment
+    variable that has the token to send.
+    """
+
+    command: str
+    url: str | None = None
+    token_variable: str | None = None
+
+    def handler(self, hook: Hook) -> dict[str, Any]:
+        """Return the handler of an event, as Claude Code has it."""
+        if self.url is None or not hook.by_http:
+            waits = {"async": True} if hook.in_background else {}
+            called = {"type": "command", "command": self.command}
+            return {**called, "timeout": hook.timeout_seconds, **waits}
+        handler: dict[str, Any] = {"type": "http", "url": self.url}
+        if self.token_variable:
+            handler["headers"] = {"Authorization": f"Bearer ${self.token_variable}"}
+            handler["allowedEnvVars"] = [self.token_variable]
+        return {**handler, "timeout": hook.timeout_seconds}
+
+
+def server_url(server: str, client: str) -> str:
+    """Return where a server answers the hooks of a client."""
+    return f"{server.rstrip('/')}{HOOKS_PATH}/{client}"
+
+
+def hook_group(form: HookForm, hook: Hook, target: HookTarget) -> dict[str, Any]:
     """Return what stands in a file for one event."""
-    timeout = hook.timeout_seconds
+    timeout, command = hook.timeout_seconds, target.command
     if form == "cursor":
         return {"command": command, "timeout": timeout}
     if form == "groups-ms":
         named = {"name": "stratagem", "type": "command", "command": command}
         return {"hooks": [{**named, "timeout": timeout * 1000}]}
-    handler = {"type": "command", "command": command, "timeout": timeout}
     if form == "commands":
-        return handler
-    return {"hooks": [{**handler, **({"async": True} if hook.in_background else {})}]}
+        return {"type": "command", "command": command, "timeout": timeout}
+    return {"hooks": [target.handler(hook)]}
 
 
 def hook_command(program: list[str], client: str) -> str:
@@ -128,8 +165,12 @@ def plugin_program(source: str) -> list[str]:
 
 
 def is_own_handler(handler: object) -> bool:
-    """Whether a handler in a file of hooks runs `stratagem hook`."""
-    if not isinstance(handler, Mapping) or not isinstance(handler.get("command"), str):
+    """Whether a handler in a file of hooks runs `stratagem hook`, or calls a server of ours."""
+    if not isinstance(handler, Mapping):
+        return False
+    if handler.get("type") == "http":
+        return any(str(handler.get("url", "")).endswith(server_url("", name)) for name in HOOKS)
+    if not isinstance(handler.get("command"), str):
         return False
     try:
         words = split(handler["command"])

@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stratagem.clients.guidance import GUIDANCE
-from stratagem.clients.hook_lists import HOOKS, HookForm, hook_command, hook_group, plugin_source
+from stratagem.clients.hook_lists import (
+    HOOKS,
+    HookForm,
+    HookTarget,
+    hook_command,
+    hook_group,
+    plugin_source,
+)
 from stratagem.clients.skills import SKILL_NAME, skill_text
 from stratagem.version import VERSION
 
@@ -64,8 +71,8 @@ def _about(**more: Any) -> dict[str, Any]:
 
 
 def _hooks(client: str, form: HookForm, **base: Any) -> dict[str, Any]:
-    command = hook_command(_PROGRAM, client)
-    lists = {hook.event: [hook_group(form, hook, command)] for hook in HOOKS[client]}
+    target = HookTarget(hook_command(_PROGRAM, client))
+    lists = {hook.event: [hook_group(form, hook, target)] for hook in HOOKS[client]}
     return {**base, "hooks": lists}
 
 

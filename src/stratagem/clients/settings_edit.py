@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from stratagem.clients.catalogue import HookFile, ServerFile
-from stratagem.clients.hook_lists import Hook, hook_group, is_own_handler
+from stratagem.clients.hook_lists import Hook, HookTarget, hook_group, is_own_handler
 from stratagem.clients.json_edit import JsonText, Path
 from stratagem.errors import InvalidInput
 
@@ -20,7 +20,7 @@ __all__ = [
     "NAME",
     "drop_hooks",
     "drop_server",
-    "hook_commands",
+    "hook_targets",
     "put_hooks",
     "put_server",
     "read_server",
@@ -107,24 +107,24 @@ def server_snippet(place: ServerFile, entry: Mapping[str, Any]) -> str:
     return f'"{NAME}": {json.dumps(entry, ensure_ascii=False)}'
 
 
-def hook_commands(text: str) -> list[str]:
-    """Return the commands of our hooks that a file has, each once.
+def hook_targets(text: str) -> list[str]:
+    """Return what the hooks of ours that a file has call, each once: commands and addresses.
 
     Raises:
         InvalidInput: The text is not of the form that was expected.
     """
     settings = JsonText(text or "{}").value
-    found = [handler["command"] for _, handler in _own_handlers(_hook_lists(settings))]
-    return [*dict.fromkeys(found)]
+    handlers = [handler for _, handler in _own_handlers(_hook_lists(settings))]
+    return sorted({each.get("url") or each["command"] for each in handlers})
 
 
-def put_hooks(text: str, place: HookFile, hooks: Iterable[Hook], command: str) -> str:
+def put_hooks(text: str, place: HookFile, hooks: Iterable[Hook], target: HookTarget) -> str:
     """Return a file's text with one hook of ours for each event, and those of others as they are.
 
     Raises:
         InvalidInput: It cannot be changed safely.
     """
-    wanted = {hook.event: hook_group(place.form, hook, command) for hook in hooks}
+    wanted = {hook.event: hook_group(place.form, hook, target) for hook in hooks}
     lists = {event: [group] for event, group in wanted.items()}
     if place.whole or not text.strip():
         fresh = {**place.base, _HOOKS: lists}
@@ -145,7 +145,7 @@ def put_hooks(text: str, place: HookFile, hooks: Iterable[Hook], command: str) -
             changed = document.with_element((_HOOKS, event), group)
         else:
             changed = document.with_value((_HOOKS, event), [group])
-    return _check_result(changed, hook_commands, [command])
+    return _check_result(changed, hook_targets, hook_targets(json.dumps({_HOOKS: lists})))
 
 
 def drop_hooks(text: str) -> str:

@@ -13,12 +13,18 @@ from typing import Any, Final
 
 from stratagem.clients.catalogue import CLIENTS, AgentClient, Folders, HookFile, Scope, ServerFile
 from stratagem.clients.guidance import GUIDANCE
-from stratagem.clients.hook_lists import HOOKS, hook_command, plugin_source
+from stratagem.clients.hook_lists import (
+    HOOKS,
+    HookTarget,
+    hook_command,
+    plugin_source,
+    server_url,
+)
 from stratagem.clients.json_edit import JsonText
 from stratagem.clients.settings_edit import (
     drop_hooks,
     drop_server,
-    hook_commands,
+    hook_targets,
     put_hooks,
     put_server,
     server_snippet,
@@ -61,6 +67,15 @@ class ServerCommand:
     names_database: bool = False
     # The folder of the project's memory, where that is not in the project.
     memory: Path | None = None
+    # The address of a running server that hooks call where they can, and the environment variable
+    # that has the token for it.
+    hooks_server: str | None = None
+    hooks_token: str | None = None
+
+    def hook_target(self, client: str) -> HookTarget:
+        """Return what the hooks of a client call."""
+        url = server_url(self.hooks_server, client) if self.hooks_server else None
+        return HookTarget(hook_command(self.program, client), url, self.hooks_token)
 
     def entry(self, place: ServerFile, folders: Folders) -> dict[str, Any]:
         """Return the entry of a client's settings."""
@@ -190,7 +205,7 @@ def plan_setup(
         if guidance:
             _plan_guidance(texts, client, scope, folders)
     if hooks:
-        plan.notes += _plan_hooks(texts, clients, scope, folders, command.program)
+        plan.notes += _plan_hooks(texts, clients, scope, folders, command)
     plan.changes, plan.unreadable = texts.changes(), texts.unreadable
     for file, users in texts.unchanged_users().items():
         known = record.files.get(str(file))
@@ -286,7 +301,7 @@ def _plan_hooks(
     clients: Sequence[AgentClient],
     scope: Scope,
     folders: Folders,
-    program: list[str],
+    command: ServerCommand,
 ) -> list[str]:
     """Plan the hooks of clients; return what is worth knowing about them."""
     names = {client.name for client in clients}
@@ -295,9 +310,9 @@ def _plan_hooks(
     notes: list[str] = []
     for client in clients:
         if client.name in HOOKS and not _runs_others_hooks(client, names, folders):
-            _put_hooks(texts, client, scope, folders, program)
+            _put_hooks(texts, client, scope, folders, command)
         if scope in client.plugins:
-            source = plugin_source(program)
+            source = plugin_source(command.program)
             file = folders.path(client.plugins[scope])
             texts.edit(client.name, file, lambda _, source=source: source, source)  # type: ignore[misc]
     for reader in readers:
@@ -313,17 +328,17 @@ def _plan_hooks(
 
 
 def _put_hooks(
-    texts: _Texts, client: AgentClient, scope: Scope, folders: Folders, program: list[str]
+    texts: _Texts, client: AgentClient, scope: Scope, folders: Folders, command: ServerCommand
 ) -> None:
     place = client.hooks.get(scope)
     if place is None:
         return
-    hooks, command = HOOKS[client.name], hook_command(program, client.name)
+    hooks, target = HOOKS[client.name], command.hook_target(client.name)
     texts.edit(
         client.name,
         folders.path(place.file),
-        lambda text: put_hooks(text, place, hooks, command),
-        put_hooks("", place, hooks, command),
+        lambda text: put_hooks(text, place, hooks, target),
+        put_hooks("", place, hooks, target),
     )
 
 
@@ -341,7 +356,7 @@ def _runs_others_hooks(client: AgentClient, names: set[str], folders: Folders) -
 
 def _has_hooks(file: Path) -> bool:
     try:
-        return bool(hook_commands(read_settings(file) or ""))
+        return bool(hook_targets(read_settings(file) or ""))
     except StratagemError:
         return False
 

@@ -581,3 +581,60 @@ def test_the_record_of_what_was_done_is_gone_with_what_it_is_about(cli: Cli, hom
     assert kept
     assert not record.exists()
     assert os.listdir(record.parent) == []
+
+
+def test_hooks_call_a_server_where_the_client_can(cli: Cli) -> None:
+    hooks = Path(".claude/settings.local.json")
+    hooks.parent.mkdir()
+    hooks.write_text(
+        '{\n  // mine\n  "hooks": {"Stop": [{"hooks": [{"type": "http", "url": "http://a/b"}]}]}\n}\n'
+    )
+    before = hooks.read_text()
+
+    init(cli, "claude-code", "codex", "--project", "--hooks-server", "http://127.0.0.1:7459/")
+    written, of_codex = read(hooks)["hooks"], Path(".codex/hooks.json").read_text()
+    init(cli, "claude-code", "codex", "--project")
+    commands = read(hooks)["hooks"]
+    init(cli, "claude-code", "codex", "--project", "--remove")
+
+    [prompt] = written["UserPromptSubmit"][0]["hooks"]
+    assert prompt == {
+        "type": "http",
+        "url": "http://127.0.0.1:7459/stratagem/hook/claude-code",
+        "timeout": 5,
+    }
+    assert written["Stop"][0]["hooks"] == [{"type": "http", "url": "http://a/b"}]
+    # A session may begin before anything listens; Codex has commands only.
+    assert written["SessionStart"][0]["hooks"][0]["type"] == "command"
+    assert "http" not in of_codex
+    assert commands["UserPromptSubmit"][0]["hooks"][0]["type"] == "command"
+    assert hooks.read_text() == before
+
+
+def test_hooks_send_the_token_of_a_variable(cli: Cli) -> None:
+    init(
+        cli,
+        "claude-code",
+        "--project",
+        *("--hooks-server", "http://localhost:7459", "--hooks-token", "MEMORY_TOKEN"),
+    )
+
+    [failure] = read(Path(".claude/settings.local.json"))["hooks"]["PostToolUseFailure"][0]["hooks"]
+    assert failure["headers"] == {"Authorization": "Bearer $MEMORY_TOKEN"}
+    assert failure["allowedEnvVars"] == ["MEMORY_TOKEN"]
+
+
+@pytest.mark.parametrize("url", ["https://memory.example", "ftp://127.0.0.1", "127.0.0.1:7459"])
+def test_hooks_call_no_server_elsewhere(cli: Cli, url: str) -> None:
+    said = refused(cli, "claude-code", "--project", "--hooks-server", url)
+
+    assert "no server of this machine" in said
+
+
+def test_a_check_says_that_no_server_answers_hooks(cli: Cli) -> None:
+    init(cli, "claude-code", "--project", "--hooks-server", "http://127.0.0.1:9")
+
+    told = cli.run("init", "claude-code", "--check", STRATAGEM_DB="")
+
+    assert told.exit_code == 1
+    assert "start it with `stratagem serve`" in told.output

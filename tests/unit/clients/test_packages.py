@@ -9,9 +9,9 @@ import pytest
 import skills_ref
 
 from stratagem.clients.catalogue import CLIENTS
-from stratagem.clients.hook_lists import HOOKS
+from stratagem.clients.hook_lists import HOOKS, HookTarget
 from stratagem.clients.packages import package_files
-from stratagem.clients.settings_edit import hook_commands, put_hooks
+from stratagem.clients.settings_edit import hook_targets, put_hooks
 from stratagem.version import VERSION
 
 PLUGINS = Path(__file__).parents[3] / "plugins"
@@ -49,10 +49,10 @@ def test_each_skill_is_one_by_the_reference_library(folder: Path) -> None:
 def test_the_hooks_of_a_package_are_those_that_init_writes(client: str, file: str) -> None:
     place = CLIENTS[client].hooks["user"]
 
-    written = put_hooks("", place, HOOKS[client], f"stratagem hook {client}")
+    written = put_hooks("", place, HOOKS[client], HookTarget(f"stratagem hook {client}"))
 
     assert json.loads(written) == document(file)
-    assert hook_commands(FILES[file]) == [f"stratagem hook {client}"]
+    assert hook_targets(FILES[file]) == [f"stratagem hook {client}"]
 
 
 @pytest.mark.parametrize(

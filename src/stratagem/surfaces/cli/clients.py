@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +32,7 @@ __all__ = ["app"]
 app = typer.Typer()
 
 _FAILED = 1
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Of a whole file: enough to see what it is.
 _LINES_MAX = 20
 
@@ -75,6 +76,18 @@ _Outside = Annotated[
 _Hooks = Annotated[
     bool, typer.Option("--hooks/--no-hooks", help="Remember and remind without being told.")
 ]
+_HooksServer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Have hooks call this running server where the client can, e.g. "
+        "http://127.0.0.1:7459.",
+    ),
+]
+_HooksToken = Annotated[
+    str | None,
+    typer.Option(metavar="VARIABLE", help="The environment variable with the token for it."),
+]
 _GuidanceOption = Annotated[
     bool, typer.Option("--guidance/--no-guidance", help="Tell the agent when to use it.")
 ]
@@ -104,6 +117,8 @@ def _init(
     user: _User = False,
     outside: _Outside = False,
     hooks: _Hooks = True,
+    hooks_server: _HooksServer = None,
+    hooks_token: _HooksToken = None,
     guidance: _GuidanceOption = True,
     toolsets: _Toolsets = None,
     start: _Start = None,
@@ -146,7 +161,11 @@ def _init(
         record,
         chosen,
         scope,
-        _server_command(session, start, toolsets, memory),
+        replace(
+            _server_command(session, start, toolsets, memory),
+            hooks_server=_checked_server(hooks_server),
+            hooks_token=hooks_token,
+        ),
         named=bool(clients),
         hooks=hooks,
         guidance=guidance,
@@ -214,6 +233,26 @@ def _project_memory(session: Session, folders: Folders, *, outside: bool) -> Pat
             hint=f"To move it: mkdir -p {place.rpartition('/')[0]} && mv {own} {place}",
         )
     return Path(place)
+
+
+def _checked_server(url: str | None) -> str | None:
+    """Return the address of a server that hooks may call.
+
+    Raises:
+        ValidationFailed: It is not on this machine, where alone hooks are answered.
+    """
+    if url is None:
+        return None
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or parts.hostname not in _LOOPBACK:
+        raise ValidationFailed(
+            f"{url[:200]!r} is no server of this machine, where alone hooks are answered.",
+            field="hooks_server",
+            hint="stratagem serve prints its address, e.g. http://127.0.0.1:7459.",
+        )
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _record_file() -> Path:

@@ -20,6 +20,8 @@ from stratagem.surfaces.admission.authenticator import Authenticator
 from stratagem.surfaces.rest.arguments import arguments_of
 from stratagem.surfaces.rest.client_headers import answer_budget, note_place, with_client_settings
 from stratagem.surfaces.rest.departures import run_for_client
+from stratagem.surfaces.rest.hook_events import ROUTE as HOOKS_ROUTE
+from stratagem.surfaces.rest.hook_events import hook_endpoint
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs
 from stratagem.surfaces.rest.readiness import Readiness
@@ -52,6 +54,7 @@ def application(database: Database, authenticator: Authenticator) -> ASGIApp:
         Path("/api/openapi.json", _openapi, methods=["GET"]),
         Path("/api/docs", docs, methods=["GET"]),
         *sign_in_routes(database),
+        Path(HOOKS_ROUTE, hook_endpoint(database, caller_of), methods=["POST"]),
         *(
             Path(
                 route.path,

@@ -20,7 +20,7 @@ from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import sender_of
 
-__all__ = ["check_depth", "is_deeper", "read_json"]
+__all__ = ["check_depth", "is_deeper", "read_body", "read_json"]
 
 _QUOTE: Final = ord('"')
 _SLICE_BYTES: Final = 64 * 1024
@@ -39,7 +39,7 @@ async def read_json(request: Request, large_bodies: LargeBodyQueue) -> Any:
         RequestTooLarge: It is too long or too deep.
         InvalidInput: It is no JSON.
     """
-    body = await _read(request)
+    body = await read_body(request)
     if not body:
         return {}
     if len(body) <= limits.REQUEST_INLINE_BYTES:
@@ -86,7 +86,12 @@ def _parse(body: bytes) -> Any:
         raise InvalidInput(f"The body is no JSON: {error}.") from error
 
 
-async def _read(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request as it came.
+
+    Raises:
+        RequestTooLarge: It is too long.
+    """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced[:_LENGTH_DIGITS]) > limits.REQUEST_BYTES_MAX:
         raise _too_large()
