@@ -135,8 +135,10 @@ class Listings(BoundSystem):
             if not found and cursor is None and wanted:
                 listed.near_tags = _tags_in_use(reader, view, space, wanted) or None
             elif not found and cursor is None:
-                listed.near = list(near_keys(reader.listing, view, space, begin)) or None
-                others = live_namespaces(reader, view, [ENTRY], prefix=begin)
+                # Without a beginning nothing is near, and all of the namespace would be read.
+                near = near_keys(reader.listing, view, space, begin) if begin else ()
+                listed.near = list(near) or None
+                others = live_namespaces(reader, view, [ENTRY], prefix=begin, besides=where)
                 listed.elsewhere = list(islice(others, _NAMES_SAID)) or None
         listed.results = [_entry(contents[sequence]) for sequence in found[:limit]]
         if last is not None:
@@ -338,11 +340,24 @@ class _Finder(NamedTuple):
 
 
 def live_namespaces(
-    reader: Reader, view: View, kinds: Iterable[str] = (ENTRY, EVENT), *, prefix: str = ""
+    reader: Reader,
+    view: View,
+    kinds: Iterable[str] = (ENTRY, EVENT),
+    *,
+    prefix: str = "",
+    besides: str | None = None,
 ) -> Iterator[str]:
-    """Yield the namespaces that show something, in their order; cheap however much that is."""
+    """Yield the namespaces that show something, in their order; cheap however much that is.
+
+    One that the caller knows to show nothing is left out as `besides`: that alone is not cheap to
+    find out, for all that came later has to be passed over.
+    """
     wanted = set(kinds)
-    spaces = [space for space in reader.records.spaces().values() if space.kind in wanted]
+    spaces = [
+        space
+        for space in reader.records.spaces().values()
+        if space.kind in wanted and space.namespace != besides
+    ]
     shown = ""
     for space in sorted(spaces, key=lambda each: each.namespace):
         if space.namespace == shown:
