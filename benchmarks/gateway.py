@@ -46,7 +46,7 @@ _WAIT_SECONDS: Final = 0.02
 _WARM_UP: Final = 30
 # A result from the cache would be no call.
 _CALCULATION: Final = {"arguments": {"expression": "2 + 2"}, "options": {"skipCache": True}}
-_WAITS: Final = {
+_WAITS: Final[dict[str, Any]] = {
     "name": "waits",
     "description": "Waits.",
     "inputSchema": {"type": "object"},
@@ -253,7 +253,8 @@ def _running(folder: Path) -> Iterator[Sides]:
             check=True,
         )
         start([sys.executable, "-c", _EMPTY, str(empty)], empty)
-        start([*serve, *options, "--toolsets", "gateway"], ours)
+        allowed = ["--allow-callable", _WAITS["handler"]["callable"]]
+        start([*serve, *options, *allowed, "--toolsets", "gateway"], ours)
         yield Sides(*(f"http://127.0.0.1:{port}" for port in (ours, upstream, empty)))
 
 
