@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -121,6 +122,57 @@ def test_a_call_that_takes_long_becomes_a_task(gateway: Gateway) -> None:
     assert again["result"] == ended["result"]
 
 
+def listened(gateway: Gateway, tasks: list[str], token: str = "", meta: Any = ABLE) -> Any:
+    """Give the messages of a subscription, one after the other, until it is closed."""
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "subscriptions/listen",
+        **({"authorization": f"Bearer {token}"} if token else {}),
+    }
+    params = {"notifications": {"taskIds": tasks, "toolsListChanged": True}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 31, "method": "subscriptions/listen", "params": params}
+    with httpx2.stream(
+        "POST", f"{gateway.url}/mcp", json=body, headers=headers, timeout=20, trust_env=False
+    ) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: "):
+                yield json.loads(line.removeprefix("data: "))
+
+
+def test_a_client_is_told_of_its_tasks_instead_of_asking(gateway: Gateway) -> None:
+    task = gateway.begin()
+    messages = listened(gateway, [task, "exec_nobodys"])
+
+    acknowledged, working = next(messages), next(messages)
+    gateway.go_on.set()
+    ended = next(messages)
+    after = next(listened(gateway, [task]))
+    late = [each["params"]["status"] for each in itertools.islice(listened(gateway, [task]), 1, 2)]
+    messages.close()
+
+    about = {"io.modelcontextprotocol/subscriptionId": 31}
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True, "taskIds": [task]}
+    assert {each["method"] for each in (working, ended)} == {"notifications/tasks"}
+    assert working["params"]["_meta"] == ended["params"]["_meta"] == about
+    assert (working["params"]["taskId"], working["params"]["status"]) == (task, "working")
+    known = gateway.get(task)
+    assert ended["params"]["status"] == "completed"
+    assert ended["params"]["result"] == known["result"]
+    # Whoever comes after its end is told of that.
+    assert after["params"]["notifications"]["taskIds"] == [task]
+    assert late == ["completed"]
+
+
+def test_only_a_client_that_knows_tasks_is_told_of_them(gateway: Gateway) -> None:
+    task = gateway.begin()
+
+    acknowledged = next(listened(gateway, [task], meta=ENVELOPE))
+
+    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+
+
 def test_a_task_is_found_by_the_next_server_too(gateway: Gateway) -> None:
     task = gateway.begin()
 
@@ -213,12 +265,14 @@ def test_a_task_belongs_to_its_caller(
             gateway.ask(method, bob, taskId=task)["error"]["code"]
             for method in ("tasks/get", "tasks/update", "tasks/cancel")
         ]
+        told = next(listened(gateway, [task], bob))["params"]["notifications"]
         running = gateway.get(task, ann)["status"]
         gateway.go_on.set()
         ended = gateway.await_end(task, ann)
         after = gateway.ask("tasks/get", bob, taskId=task)["error"]["code"]
 
     assert others == [-32602] * 3
+    assert told["taskIds"] == []
     assert running == "working"
     assert ended["status"] == "completed"
     assert after == -32602

@@ -37,6 +37,8 @@ from stratagem.errors import StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.callers import SESSION_HEADER, Callers
 from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives, protocol_error
+from stratagem.surfaces.mcp.task_notices import following_tasks
+from stratagem.surfaces.mcp.tasks import ClientTasks
 from stratagem.surfaces.serving.database import Database
 
 __all__ = ["ChangeNotices"]
@@ -97,11 +99,16 @@ class ChangeNotices:
     """Sends notices to the clients of each workspace."""
 
     def __init__(
-        self, database: Database, callers: Callers, forwarded: ForwardedPrimitives
+        self,
+        database: Database,
+        callers: Callers,
+        forwarded: ForwardedPrimitives,
+        client_tasks: ClientTasks,
     ) -> None:
         self._database = database
         self._callers = callers
         self._forwarded = forwarded
+        self._client_tasks = client_tasks
         self._workspaces: dict[str | None, _Workspace] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         callers.on_end(self.forget)
@@ -130,13 +137,16 @@ class ChangeNotices:
         caller = self._callers.of(context)
         workspace = self._workspace(caller.workspace)
         wanted = params.notifications
-        async with self._following(caller, wanted.resource_subscriptions or ()) as followed:
+        async with (
+            self._following(caller, wanted.resource_subscriptions or ()) as followed,
+            following_tasks(context, wanted, self._client_tasks) as told,
+        ):
             honoured = wanted.model_copy(update={"resource_subscriptions": followed or None})
             workspace.subscriptions += 1
             await self._watch(caller.workspace, workspace)
             try:
                 return await workspace.listen(
-                    context, params.model_copy(update={"notifications": honoured})
+                    told, params.model_copy(update={"notifications": honoured})
                 )
             finally:
                 workspace.subscriptions -= 1

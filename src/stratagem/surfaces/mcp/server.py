@@ -56,7 +56,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
     changing = handlers.shows_resources or exposes
     tools = _REGISTERED_LIST if exposes else _LIST
     prompts = _REGISTERED_LIST if changing else _LIST
-    notices = ChangeNotices(database, callers, handlers.forwarded)
+    notices = ChangeNotices(database, callers, handlers.forwarded, handlers.tasks)
     server = _ChangingServer(
         "stratagem",
         version=VERSION,
@@ -77,7 +77,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
         on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
         on_completion=handlers.complete if exposes else None,
-        on_subscriptions_listen=notices.listen if changing else None,
+        on_subscriptions_listen=notices.listen if changing or handlers.may_wait else None,
         on_subscribe_resource=notices.subscribe if exposes else None,
         on_unsubscribe_resource=notices.unsubscribe if exposes else None,
     )

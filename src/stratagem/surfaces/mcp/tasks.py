@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
@@ -42,6 +43,7 @@ logger = logging.getLogger(__name__)
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 Context = ServerRequestContext[Any, Any]
 _MILLISECONDS: Final = 1000
+_ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 class TaskParams(types.RequestParams):
@@ -61,6 +63,8 @@ class _RunningTask:
     call: SuspendedCall
     item: WorkItem
     gateway: GatewayParts
+    # Set when what came of it is kept, and found there.
+    kept: asyncio.Event = field(default_factory=asyncio.Event)
 
     def describe(self, status: str, message: str | None = None) -> dict[str, Any]:
         """Return the task in the form of the protocol."""
@@ -118,11 +122,53 @@ class ClientTasks:
 
     async def get(self, context: Context, params: TaskParams) -> dict[str, Any]:
         """Return the state of a task, with its result or its questions."""
+        return await self.state(context, params.task_id)
+
+    async def state(self, context: Context, task_id: str) -> dict[str, Any]:
+        """Return the state of a task.
+
+        Raises:
+            MCPError: There is none, or it is not the caller's.
+        """
         caller = self._caller(context)
-        running = self._find(params.task_id, caller)
+        running = self._find(task_id, caller)
         if running is not None:
             return running.state()
-        return await self._look_up(params.task_id, caller)
+        return await self._look_up(task_id, caller)
+
+    async def follow(self, context: Context, task_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Give the state of a task now, and whenever it is another one, until its end."""
+        before: dict[str, Any] | None = None
+        while True:
+            try:
+                state = await self.state(context, task_id)
+            except MCPError:
+                # Its records were erased meanwhile.
+                return
+            # When it was looked at is no news.
+            news = {name: each for name, each in state.items() if name != "lastUpdatedAt"}
+            if news != before:
+                yield state
+            if state["status"] in _ENDED:
+                return
+            before = news
+            await self._await_change(task_id)
+
+    async def _await_change(self, task_id: str) -> None:
+        """Wait until a task may have another state; of one that runs elsewhere, for a moment."""
+        running = self._running.get(task_id)
+        if running is None:
+            await asyncio.sleep(limits.TASK_POLL_SECONDS)
+            return
+        events = (running.kept, running.call.asks)
+        waits = [asyncio.ensure_future(each.wait()) for each in events]
+        try:
+            await asyncio.wait(
+                waits, timeout=limits.TASK_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            for each in waits:
+                each.cancel()
 
     async def update(self, context: Context, params: TaskUpdateParams) -> dict[str, Any]:
         """Hand on what a client answers; answers to no open question are ignored."""
@@ -176,6 +222,7 @@ class ClientTasks:
             logger.warning("what came of the task %s is not kept: %s", item.id, error.message)
         finally:
             del self._running[item.id]
+            running.kept.set()
 
     async def _look_up(self, task_id: str, caller: Caller) -> dict[str, Any]:
         """Return the state of a task that does not run here, by what is in the database.
