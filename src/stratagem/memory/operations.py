@@ -141,7 +141,9 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
 
 def _say_found(answer: Mapping[str, Any]) -> str:
     if not answer["results"]:
-        return with_note(["Nothing was found."], answer)
+        place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
+        look = "strata_recall without a key lists what is stored, by prefix or tags where given."
+        return with_note([f"Nothing was found{place}. {look}"], answer)
     lines = [
         line
         for place, hit in enumerate(answer["results"], 1)

@@ -255,7 +255,7 @@ def show_hits(console: Console, answer: Answer) -> None:
         )
         console.print(Padding(_snippet(console, hit["snippet"]), _UNDER_NAME, expand=False))
     if not answer["results"]:
-        console.print("Nothing was found.")
+        console.print("Nothing was found. `stratagem list` shows what is stored.")
     elif answer["mode"] == "lexical":
         console.print("By words only: no embedder is in use.", style="dim")
 
