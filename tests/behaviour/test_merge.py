@@ -287,7 +287,25 @@ def test_a_decision_for_no_conflict_is_refused(call: Call) -> None:
     wrong = call.refusal("strata_branch", action="merge", source="trial", decisions={"k": "mine"})
 
     assert unknown["details"]["unknown"] == ["default/k"]
+    assert unknown["hint"] == "No other conflict is left to decide."
     assert wrong["details"]["field"] == "decisions"
+
+
+@proves("merge:decisions")
+def test_a_key_that_may_mean_two_conflicts_is_answered_with_their_ids(call: Call) -> None:
+    for namespace in ("default", "team"):
+        call.store(key="plan", value="base", namespace=namespace)
+    call.branch(action="fork", name="trial")
+    for namespace in ("default", "team"):
+        call.store(key="plan", value="theirs", namespace=namespace, branch="trial")
+        call.store(key="plan", value="ours", namespace=namespace)
+
+    refused = call.refusal(
+        "strata_branch", action="merge", source="trial", decisions={"plan": "source"}
+    )
+
+    assert refused["details"]["unknown"] == ["plan"]
+    assert refused["hint"] == "Undecided: default/plan, team/plan."
 
 
 @proves("merge:decisions")

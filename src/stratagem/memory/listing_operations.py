@@ -564,6 +564,8 @@ def say_deleted(answer: Mapping[str, Any]) -> str:
 
 def _say_restored(answer: Mapping[str, Any]) -> str:
     said = f"Restored {plural(answer['restored'], 'entry')} of {answer['namespace']!r}."
+    if not answer["restored"] and not answer["kept"]:
+        said = f"Nothing was restored: {answer['namespace']!r} had no entries at that moment."
     if not answer["kept"]:
         return said
     verb = "was" if answer["kept"] == 1 else "were"

@@ -198,7 +198,7 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         line = f"{verb} {counts} from {answer['source']!r} into {answer['target']!r}."
         conflicts = [
             f"conflict {_say_place(each)}: "
-            f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
+            f"target {_say_side(each, 'ours')}, source {_say_side(each, 'theirs')}"
             for each in answer["conflicts"]
         ]
         notices = answer.get("notices") or []

@@ -80,6 +80,8 @@ Decision = Literal["source", "target"] | Mapping[str, Any]
 
 # How many conflicts an error lists: it is read by a model, and counted in full beside them.
 _CONFLICTS_SHOWN_MAX = 100
+# How many ids a hint lists.
+_IDS_SHOWN = 5
 
 
 @dataclass(slots=True)
@@ -312,11 +314,13 @@ class _Merger:
         )
         unused = sorted(set(self.decisions) - self.used)
         if unused:
+            ids = [each.id for each in self.merge.conflicts]
+            shown = ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
             raise ValidationFailed(
                 f"No conflict has the id {unused[0]!r}.",
                 field="decisions",
                 unknown=unused[:20],
-                hint="Preview the merge to see its conflicts and their ids.",
+                hint=f"Undecided: {shown}." if ids else "No other conflict is left to decide.",
             )
         return self.merge
 

@@ -474,10 +474,10 @@ async def test_the_text_of_a_conflict_is_enough_to_decide_it(path: Path) -> None
 
     ids = [line.split(" ")[1] for line in told.splitlines() if line.startswith("conflict ")]
     assert len(ids) == 2
-    assert 'at $.name: ours "Troms", theirs "Bergen"' in told
+    assert 'at $.name: target "Troms", source "Bergen"' in told
     assert "y" * 190 in told
     assert "y" * 201 not in told
-    assert "ours Troms, theirs Bergen" in preview
+    assert "target Troms, source Bergen" in preview
     assert 'changed city: {"name":"Troms","long":"z"} → {"name":"Bergen"' in differs
     assert "merge" in wrong
 
@@ -496,5 +496,5 @@ def test_an_error_says_in_words_what_its_details_have() -> None:
     head, *lines = error_text(error).splitlines()
 
     assert head == "Wrong. Try near."
-    assert lines[0] == "conflict c0 at $: ours 1, theirs nothing"
+    assert lines[0] == "conflict c0 at $: target 1, source nothing"
     assert lines[20:] == ["and 5 more", "allowed: a1, b2", "similar: nearer", "limit: 5,000"]

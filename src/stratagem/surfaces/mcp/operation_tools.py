@@ -189,7 +189,7 @@ def _format_limit(given: object) -> str:
 def _conflicts(conflicts: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
         f"conflict {each['id']} at {each['path']}: "
-        f"ours {_side(each, 'ours')}, theirs {_side(each, 'theirs')}"
+        f"target {_side(each, 'ours')}, source {_side(each, 'theirs')}"
         for each in conflicts[:_CONFLICTS_SAID]
     ]
     rest = len(conflicts) - len(lines)
