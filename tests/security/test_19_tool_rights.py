@@ -23,7 +23,7 @@ from tests.security.house import (
     read_message,
     serving,
 )
-from tests.surfaces.serving import eventually
+from tests.surfaces.serving import Service, as_json, eventually
 
 MEMBER = frozenset({f"{each}:{right}" for each in ("gateway", "memory") for right in ("write", "execute")})  # fmt: skip
 ROOT = Caller("root", authority="operator")
@@ -465,3 +465,46 @@ def test_requirements_are_enforced_or_refused(runtime: Runtime) -> None:
     assert key.details["missing"] == ["search_api_key"]
     assert execute(runtime, "keyed", {}, BOB)["result"]
     assert execute(runtime, "worded", {}, BOB)["result"]
+
+
+def test_a_budget_counts_the_most_that_a_generation_can_cost(tmp_path: Path) -> None:
+    prices = {"inputPerMillion": 0.0, "outputPerMillion": 10.0, "perImage": 0.5}
+    whole = {"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}]}
+    image = {"data": [{"b64_json": "iVBORw0KGgo="}] * 4}
+    with (
+        Service() as service,
+        opened(tmp_path / "memory.db", allow_hosts=(service.host,)) as runtime,
+    ):
+        service.answers["/v1/chat/completions"] = lambda _said: as_json(whole)
+        service.answers["/v1/images/generations"] = lambda _said: as_json(image)
+        config = {
+            "model": "tiny-1",
+            "imageModel": "paint-1",
+            "baseUrl": service.url("/v1"),
+            "maxTokens": 10_000,
+            "pricing": prices,
+        }
+        runtime.call("provider_configure", {"provider": "openai", "config": config}, ROOT)
+
+        def spend(actor: str, cost: float, tool: str, **arguments: Any) -> None:
+            caller = replace(BOB, actor=actor, budget={"cost": cost, "per": "day"})
+            execute(runtime, tool, arguments, caller)
+
+        spend("token:a", 0.15, "text_generation", prompt="x")
+        with pytest.raises(BudgetExceeded) as second:
+            spend("token:a", 0.15, "text_generation", prompt="x")
+        with pytest.raises(BudgetExceeded):
+            spend("token:b", 0.15, "text_generation", prompt="x", maxTokens=20_000)
+        spend("token:c", 0.15, "summarization", text="x", method="model", provider="openai")
+        with pytest.raises(BudgetExceeded):
+            spend("token:c", 0.15, "summarization", text="y", method="model", provider="openai")
+        spend("token:c", 0.15, "summarization", text="A text. Another one.")
+        with pytest.raises(BudgetExceeded):
+            spend("token:d", 1.5, "image_generation", prompt="x", count=4)
+        spend("token:d", 2.0, "image_generation", prompt="x", count=4)
+
+        assert second.value.details["unit"] == "cost"
+        assert second.value.details["used"] == 0.1
+        # What is refused was never asked for.
+        assert service.count("/v1/chat/completions") == 2
+        assert service.count("/v1/images/generations") == 1

@@ -339,7 +339,7 @@ class Executor:
     async def _begin(self, state: _CallState, tool: Tool, circuit: str) -> None:
         """Ask whether the tool may be run; that it may not says nothing about the tool."""
         try:
-            await self._parts.rights.charge(state.admission, tool)
+            await self._parts.rights.charge(state.admission, tool, state.arguments)
             if state.call.begin is not None:
                 await state.call.begin(state.execution_id)
         except BaseException:
@@ -428,7 +428,11 @@ class Executor:
                         last = state.attempts > min(retries, limits.RETRIES_MAX)
                         if last or not (error.safe or tool.configuration.idempotent):
                             raise
-                        await _pause(state.attempts, error)
+                        pause = _pause_seconds(state.attempts, error)
+                        if pause >= until - parts.monotonic():
+                            # It says when to come back, and that is after the end of the call.
+                            raise
+                        await asyncio.sleep(pause)
         except TimeoutError as error:
             if not state.attempts:
                 raise ExecutionTimeout(
@@ -727,9 +731,9 @@ def _encode_output(tool: Tool, result: Any, beside: McpContent | None) -> bytes:
     return data
 
 
-async def _pause(attempt: int, error: ExecutionFailed) -> None:
-    """Wait before the next attempt: longer each time, and not all at once."""
+def _pause_seconds(attempt: int, error: ExecutionFailed) -> float:
+    """Return how long to wait before the next attempt: longer each time, and not all at once."""
     wished = error.details.get("retry_after")
     most = _BACKOFF_SECONDS * 2 ** min(attempt, 10)
     jittered = random.uniform(most / 2, most)  # noqa: S311 -- spreads load, guards nothing
-    await asyncio.sleep(max(jittered, wished if isinstance(wished, int | float) else 0))
+    return max(jittered, wished if isinstance(wished, int | float) else 0)

@@ -43,8 +43,12 @@ class Admission:
     budgets: tuple[Budget, ...] = ()
     # Why a guardrail asks for the approval, where one does.
     why: str | None = None
-    # What a call costs on the default branch.
-    cost: float = 0.0
+    # The tool as it is on the default branch, where nobody else's branch can make it cheaper.
+    priced_by: Tool | None = None
+
+    def cost_of(self, arguments: Any) -> float:
+        """Return what a call costs on the default branch."""
+        return 0.0 if self.priced_by is None else self.priced_by.cost_of(arguments)
 
 
 _FREE: Final = Admission()
@@ -80,7 +84,7 @@ class ToolRights:
             approval=any(each.get("approval") for each in rights)
             or (chosen is not None and chosen.asks(tool)),
             budgets=_budgets(tool, rights, caller, chosen),
-            cost=first.cost,
+            priced_by=first,
         )
 
     async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
@@ -93,14 +97,14 @@ class ToolRights:
             approvals = CallApprovals(self.foundation)
             await asyncio.to_thread(approvals.use, tool, arguments, call.caller, why=admission.why)
 
-    async def charge(self, admission: Admission, tool: Tool) -> None:
+    async def charge(self, admission: Admission, tool: Tool, arguments: Any) -> None:
         """Charge a call that is about to be run.
 
         Raises:
             BudgetExceeded: A budget does not allow it.
         """
         if admission.budgets:
-            cost = max(tool.cost, admission.cost)
+            cost = max(tool.cost_of(arguments), admission.cost_of(arguments))
             await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
 
     async def _on_default_branch(self, tool: Tool, call: Call) -> Tool:

@@ -108,7 +108,9 @@ _HOW: Final = (
     "Asks a provider that was configured with provider_configure: any server that speaks OpenAI's "
     "chat completions (`baseUrl`: Ollama, vLLM, LiteLLM and others) or Anthropic. Progress is "
     "shown while it answers. `usage` has the tokens that the provider counted, and their cost "
-    "where prices are set in `pricing`; budgets count the most that a call can cost."
+    "where prices are set in `pricing`; budgets count the most that a call can cost. A provider "
+    "that is overloaded or cannot be reached is asked up to three times, as long as it has not "
+    "written anything."
 )
 
 TOOLS: Final = (
@@ -140,6 +142,7 @@ TOOLS: Final = (
             ),
             internet=True,
             seconds=120,
+            paid=True,
         ),
         _text,
         model="text",
@@ -173,6 +176,7 @@ TOOLS: Final = (
             ),
             internet=True,
             seconds=120,
+            paid=True,
         ),
         _code,
         model="text",
@@ -205,6 +209,7 @@ TOOLS: Final = (
             shown=examples(("One image", {"prompt": "A lighthouse in fog, ink drawing"})),
             internet=True,
             seconds=180,
+            paid=True,
             output_bytes=limits.OUTPUT_BYTES_MAX,
         ),
         _images,

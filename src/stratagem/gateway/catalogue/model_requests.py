@@ -16,12 +16,13 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, StratagemError
+from stratagem.gateway.catalogue.model_prices import check_prices, cost_of, tokens_max
 from stratagem.gateway.catalogue.standard_tool import Settings, ToolRun
 from stratagem.gateway.outbound.responses import Response
 from stratagem.gateway.outbound.results import result_of
 from stratagem.gateway.secret_grants import origin_of
 
-__all__ = ["ask_model", "base_url", "cost_of", "make_images"]
+__all__ = ["ask_model", "base_url", "make_images"]
 
 _BASES: Final = {
     "openai": "https://api.openai.com/v1",
@@ -29,7 +30,10 @@ _BASES: Final = {
     "anthropic": "https://api.anthropic.com/v1",
 }
 _ANTHROPIC_VERSION: Final = "2023-06-01"
-_TOKENS_DEFAULT: Final = 1_024
+# The model wrote nothing, and nothing is paid for: to ask again can do no harm.
+_NOTHING_WRITTEN: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+# Anthropic's last event; OpenAI's is read as the same.
+_END: Final[dict[str, Any]] = {"type": "message_stop"}
 _HINTS: Final = {
     401: "The key is not accepted. Check the secret that apiKey names.",
     403: "The key may not use this model.",
@@ -40,6 +44,9 @@ _HINTS: Final = {
 
 @dataclass(slots=True)
 class _Answer:
+    """What a model has answered so far; `is_whole` once it has come to an end."""
+
+    is_whole: bool = False
     text: str = ""
     model: str = ""
     stop: str | None = None
@@ -65,36 +72,26 @@ async def ask_model(
     given = run.arguments
     wished = {
         "model": given.get("model") or settings["model"],
-        "max_tokens": given.get("maxTokens") or settings.get("maxTokens") or _TOKENS_DEFAULT,
+        "max_tokens": given.get("maxTokens") or tokens_max(settings),
         "temperature": given.get("temperature", settings.get("temperature")),
     }
     speak = _anthropic if provider == "anthropic" else _openai
     answer = _Answer(model=wished["model"])
+    check_prices(settings, answer.model)
     async for piece in speak(run, provider, settings, wished, prompt, system, stop):
         answer = piece
         _report(run, answer, wished["max_tokens"])
+    if not (answer.is_whole or answer.stop):
+        raise ExecutionFailed(
+            "The answer broke off before its end.", safe=not answer.text, reason="broken_answer"
+        )
     return {
         "text": answer.text,
         "model": answer.model,
         "provider": provider,
         "finishReason": answer.stop or "unknown",
-        "usage": _usage(answer, settings),
+        "usage": _usage(answer, settings, wished["model"]),
     }
-
-
-def cost_of(
-    settings: Settings, *, input_tokens: int = 0, output_tokens: int = 0, images: int = 0
-) -> float | None:
-    """Return what a request cost, or None where no prices were set."""
-    prices = settings.get("pricing")
-    if not prices:
-        return None
-    cost = (
-        input_tokens * prices.get("inputPerMillion", 0.0) / 1e6
-        + output_tokens * prices.get("outputPerMillion", 0.0) / 1e6
-        + images * prices.get("perImage", 0.0)
-    )
-    return round(float(cost), 8)
 
 
 async def make_images(run: ToolRun, *, prompt: str, count: int, size: str | None) -> dict[str, Any]:
@@ -122,7 +119,7 @@ async def make_images(run: ToolRun, *, prompt: str, count: int, size: str | None
     usage = {
         "inputTokens": int(used.get("input_tokens") or 0),
         "outputTokens": int(used.get("output_tokens") or 0),
-        "cost": cost_of(settings, images=len(images)),
+        "cost": cost_of(settings, settings["imageModel"], images=len(images)),
     }
     return {"images": images, "model": settings["imageModel"], "provider": provider, "usage": usage}
 
@@ -189,7 +186,8 @@ async def _openai(  # noqa: PLR0917 -- as its like below; called in one place
     answer = _Answer(model=str(wished["model"]))
     async for event in _events(run, f"{base}/chat/completions", provider, settings, body):
         if error := event.get("error"):
-            raise _provider_error(error)
+            raise _provider_error(error, answer)
+        answer.is_whole = event == _END
         answer.model = str(event.get("model") or answer.model)
         for choice in event.get("choices") or ():
             piece = choice.get("delta") or choice.get("message") or {}
@@ -225,7 +223,8 @@ async def _anthropic(  # noqa: PLR0917 -- as its like above; called in one place
     async for event in _events(run, f"{base}/messages", provider, settings, body):
         kind = event.get("type")
         if kind == "error":
-            raise _provider_error(event.get("error"))
+            raise _provider_error(event.get("error"), answer)
+        answer.is_whole = event == _END
         if kind == "message_start":
             message = event.get("message") or {}
             answer.model = str(message.get("model") or answer.model)
@@ -248,14 +247,15 @@ async def _events(
         "POST", url, headers=headers, body=orjson.dumps(body), seconds=run.seconds
     ) as response:
         if "text/event-stream" not in response.headers.get("content-type", ""):
-            yield _check_answer(await _complete(response, url))
+            for event in _events_of(_check_answer(await _complete(response, url))):
+                yield event
             return
         if response.status_code != 200:  # noqa: PLR2004 -- the status of success
             _check_answer(await _complete(response, url))
         async for line in response.aiter_lines():
             data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
-            if data and data != "[DONE]":
-                yield _event(data)
+            if data:
+                yield _END if data == "[DONE]" else _event(data)
 
 
 def _event(data: str) -> dict[str, Any]:
@@ -276,25 +276,30 @@ def _check_answer(response: Response) -> dict[str, Any]:
         found = result_of(response)
     except ExecutionFailed as error:
         error.hint = _HINTS.get(response.status, error.hint)
+        error.safe = response.status in _NOTHING_WRITTEN
         raise
     if not isinstance(found, dict) or "content_type" in found:
         raise ExecutionFailed("The provider did not answer with JSON.", status=response.status)
-    if "content" in found and isinstance(found["content"], list):
-        # A whole message of Anthropic, as the events that would have made it.
-        text = "".join(each.get("text", "") for each in found["content"])
-        usage = found.get("usage") or {}
-        return {
-            "choices": [{"message": {"content": text}, "finish_reason": found.get("stop_reason")}],
-            "type": "content_block_delta",
-            "delta": {"text": text, "stop_reason": found.get("stop_reason")},
-            "usage": usage,
-        }
     return found
 
 
-def _provider_error(error: Any) -> StratagemError:
+def _events_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a whole answer as the events that would have made it."""
+    if not isinstance(message.get("content"), list):
+        return [message, _END]
+    text = "".join(each.get("text", "") for each in message["content"])
+    ending = {"stop_reason": message.get("stop_reason")}
+    return [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_delta", "delta": {"text": text}},
+        {"type": "message_delta", "delta": ending, "usage": message.get("usage")},
+        _END,
+    ]
+
+
+def _provider_error(error: Any, answer: _Answer) -> StratagemError:
     words = error.get("message") if isinstance(error, Mapping) else error
-    return ExecutionFailed(f"The provider failed: {str(words)[:500]}.", answered=False)
+    return ExecutionFailed(f"The provider failed: {str(words)[:500]}.", safe=not answer.text)
 
 
 def _report(run: ToolRun, answer: _Answer, tokens_max: int) -> None:
@@ -303,11 +308,9 @@ def _report(run: ToolRun, answer: _Answer, tokens_max: int) -> None:
     run.call.progress(done, answer.text[-200:] or None)
 
 
-def _usage(answer: _Answer, settings: Settings) -> dict[str, Any]:
-    return {
-        "inputTokens": answer.input_tokens,
-        "outputTokens": answer.output_tokens,
-        "cost": cost_of(
-            settings, input_tokens=answer.input_tokens, output_tokens=answer.output_tokens
-        ),
-    }
+def _usage(answer: _Answer, settings: Settings, model: str) -> dict[str, Any]:
+    used = {"inputTokens": answer.input_tokens, "outputTokens": answer.output_tokens}
+    cost = cost_of(
+        settings, model, input_tokens=answer.input_tokens, output_tokens=answer.output_tokens
+    )
+    return {**used, "cost": cost}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stratagem.errors import ToolUnavailable, ValidationFailed
 from stratagem.gateway.definitions.contract import Run
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["CatalogueParts", "Settings", "StandardTool", "ToolRun", "define", "examples"]
 
 Settings = Mapping[str, Any]
+
+_RETRIES_PAID: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class StandardTool:
 
     `packages` are the modules it imports. `connection` is the kind of connection it uses; `serves`
     tells which of that kind; `optional` ones add to what it can do without. `model` says what kind
-    of model it asks.
+    of model it asks, and `asks_model` which calls ask one at all.
     """
 
     definition: Mapping[str, Any]
@@ -99,6 +101,7 @@ class StandardTool:
     serves: Callable[[Settings], bool] = field(default=lambda _settings: True)
     optional: bool = False
     model: Literal["text", "image"] | None = None
+    asks_model: Callable[[Mapping[str, Any]], bool] = field(default=lambda _arguments: True)
 
     @property
     def name(self) -> str:
@@ -122,18 +125,24 @@ def define(
     changes: bool = False,
     destructive: bool = False,
     cache: bool = False,
+    paid: bool = False,
     seconds: float | None = None,
     permissions: tuple[str, ...] = (),
     resources: tuple[str, ...] = (),
     capabilities: tuple[str, ...] = (),
     output_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """Return the definition of a tool, in the form in which tools are registered."""
-    configuration: dict[str, Any] = {"cache": cache, "idempotent": not changes}
-    if seconds is not None:
-        configuration["timeout"] = round(seconds * 1000)
-    if output_bytes is not None:
-        configuration["maxOutput"] = output_bytes
+    """Return the definition of a tool, in the form in which tools are registered.
+
+    `paid`: what was done costs something, so that only what did nothing is tried again.
+    """
+    configuration = {
+        "cache": cache,
+        "idempotent": not (changes or paid),
+        "retries": _RETRIES_PAID if paid else None,
+        "timeout": round(seconds * 1000) if seconds else None,
+        "maxOutput": output_bytes,
+    }
     return {
         "name": name,
         "description": description,
@@ -141,17 +150,8 @@ def define(
         "category": category,
         "tags": list(tags),
         "capabilities": list(capabilities),
-        "inputSchema": {
-            "type": "object",
-            "properties": dict(takes),
-            "required": list(required),
-            "additionalProperties": False,
-        },
-        "outputSchema": {
-            "type": "object",
-            "properties": dict(gives),
-            "required": list(gives_always),
-        },
+        "inputSchema": {**_object(takes, required), "additionalProperties": False},
+        "outputSchema": _object(gives, gives_always),
         "annotations": {
             "readOnlyHint": not changes,
             "destructiveHint": destructive,
@@ -159,7 +159,7 @@ def define(
             "openWorldHint": internet,
         },
         "examples": shown,
-        "configuration": configuration,
+        "configuration": _without_none(configuration),
         "requirements": {
             "permissions": [*(["internet_access"] if internet else []), *permissions],
             "resources": list(resources),
@@ -170,3 +170,11 @@ def define(
 def examples(*pairs: tuple[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return examples: a description and an input each."""
     return [{"description": words, "input": dict(given)} for words, given in pairs]
+
+
+def _object(properties: Mapping[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def _without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.gateway import names
+from stratagem.gateway.catalogue.model_prices import cost_max
 from stratagem.gateway.catalogue.standard_tool import (
     CatalogueParts,
     Settings,
@@ -45,8 +46,6 @@ _FAMILIES: Final = (
     "file_tools",
     "api_connections",
 )
-# Of an answer, where the provider's settings have no maxTokens.
-_TOKENS_ASSUMED: Final = 1_024
 _INSTALL: Final = "Install it: pip install 'stratagem[catalogue]'"
 # What to do for the first connection of each kind.
 _CONNECT: Final = {
@@ -136,7 +135,7 @@ class CatalogueTools:
             }
             asked = _usable_models(tool, models)
             content = self._content(tool, usable, asked)
-            made[tool.name] = Tool(content, 0)
+            made[tool.name] = Tool(content, 0, call_cost=_call_cost(tool, asked))
         return made
 
     def _content(
@@ -158,8 +157,11 @@ class CatalogueTools:
             "handler": handler,
             **tool.definition,
         }
-        if prices := _most_expensive(tool, models):
-            content["pricing"] = prices
+        if tool.model and not tool.optional and (cost := _call_cost(tool, models)({})):
+            content["pricing"] = {
+                "model": "per_image" if tool.model == "image" else "per_token",
+                "cost": cost,
+            }
         lacking = _find_lack(tool, connections, models)
         return content if lacking is None else {**content, "unavailable": lacking}
 
@@ -190,19 +192,19 @@ def _usable_models(tool: StandardTool, models: Mapping[str, Settings]) -> Mappin
     return models if tool.model else {}
 
 
-def _most_expensive(tool: StandardTool, models: Mapping[str, Settings]) -> dict[str, Any] | None:
-    """Return what a call costs at most, which budgets count before it is known."""
-    costs = []
-    for each in models.values():
-        prices = each.get("pricing") or {}
-        if tool.model == "image":
-            costs.append(prices.get("perImage", 0.0))
-        else:
-            tokens = each.get("maxTokens") or _TOKENS_ASSUMED
-            costs.append(tokens * prices.get("outputPerMillion", 0.0) / 1e6)
-    if not any(costs) or tool.optional:
-        return None
-    return {"model": "per_token" if tool.model == "text" else "per_image", "cost": max(costs)}
+def _call_cost(
+    tool: StandardTool, models: Mapping[str, Settings]
+) -> Callable[[Mapping[str, Any]], float]:
+    """Return what says how much a call can cost at most: budgets count it before it is known."""
+
+    def cost(arguments: Mapping[str, Any]) -> float:
+        if tool.model is None or not tool.asks_model(arguments):
+            return 0.0
+        chosen = models.get(str(arguments.get("provider")))
+        asked = models.values() if chosen is None else [chosen]
+        return max((cost_max(tool.model, each, arguments) for each in asked), default=0.0)
+
+    return cost
 
 
 def _read_models(foundation: Foundation, reader: Reader) -> dict[str, Settings]:

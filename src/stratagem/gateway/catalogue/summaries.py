@@ -259,5 +259,6 @@ TOOLS: Final = (
         _summarize,
         model="text",
         optional=True,
+        asks_model=lambda given: given.get("method") == "model",
     ),
 )

@@ -37,12 +37,18 @@ def _check_base(value: str) -> str:
     return value.rstrip("/")
 
 
-class ProviderPricing(Given):
+class ModelPricing(Given):
     """What a model costs, in any currency: tokens by the million, images each."""
 
     input_per_million: float = Field(0.0, ge=0)
     output_per_million: float = Field(0.0, ge=0)
     per_image: float = Field(0.0, ge=0)
+
+
+class ProviderPricing(ModelPricing):
+    """What the provider's model and image model cost; `models`: what others of it cost."""
+
+    models: dict[str, ModelPricing] | None = Field(None, max_length=100)
 
 
 class ProviderSettings(Given):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -90,7 +90,8 @@ class Tool:
     """One revision of a tool. `revision` is the sequence of the event that wrote it.
 
     `correction_schema` is what its calls are corrected by, where that says more than the schema
-    that callers see: other names of its parameters.
+    that callers see: other names of its parameters. `call_cost` says what a call can cost at most,
+    where that depends on its arguments.
     """
 
     def __init__(
@@ -98,10 +99,13 @@ class Tool:
         content: Mapping[str, Any],
         revision: int,
         correction_schema: Mapping[str, Any] | None = None,
+        *,
+        call_cost: Callable[[Mapping[str, Any]], float] | None = None,
     ) -> None:
         self.content = content
         self.revision = revision
         self.correction_schema = correction_schema or content["inputSchema"]
+        self._call_cost = call_cost
         self.name: str = content["name"]
         self.id: str = content["id"]
         self.status: Status = content.get("status", "active")
@@ -156,6 +160,12 @@ class Tool:
         """What a call costs, where its `pricing` says so."""
         cost = (self.content.get("pricing") or {}).get("cost")
         return float(cost) if isinstance(cost, int | float) and cost > 0 else 0.0
+
+    def cost_of(self, arguments: Any) -> float:
+        """Return what a call costs, or the most that it can cost."""
+        if self._call_cost is None or not isinstance(arguments, Mapping):
+            return self.cost
+        return self._call_cost(arguments)
 
     @property
     def is_deprecated(self) -> bool:

@@ -200,6 +200,113 @@ def test_an_answer_that_breaks_off_is_an_error(desk: Desk, service: Service) -> 
     assert "overloaded" in desk.refusal("text_generation", prompt="x").message
 
 
+def one_after_another(*answers: Any) -> Any:
+    """Return what gives each answer once, in order; an error is a status and a head."""
+    left = list(answers)
+
+    def write(request: BaseHTTPRequestHandler) -> None:
+        answer = left.pop(0)
+        if callable(answer):
+            answer(request)
+            return
+        status, headers = answer
+        request.send_response(status)
+        for name, value in {"content-length": "0", **headers}.items():
+            request.send_header(name, value)
+        request.end_headers()
+
+    return write
+
+
+BROKEN = streams((None, {"error": {"message": "overloaded"}}))
+CUT = streams((None, chunk("Half")))
+
+
+@proves("standard:generation")
+@pytest.mark.parametrize(
+    "answers",
+    [[(503, {}), (529, {}), OPENAI], [(429, {"retry-after": "0"}), OPENAI], [BROKEN, OPENAI]],
+)
+def test_a_provider_that_wrote_nothing_is_asked_again(
+    desk: Desk, service: Service, answers: list[Any]
+) -> None:
+    service.raw["/v1/chat/completions"] = one_after_another(*answers)
+    configure(desk, "openai", model="tiny-1", baseUrl=service.url("/v1"))
+
+    told = desk.call("text_generation", prompt="x")
+
+    assert told["text"] == "Events are facts."
+    assert service.count("/v1/chat/completions") == len(answers)
+
+
+@proves("standard:generation")
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        # A wrong key stays wrong, and what was written once is paid for.
+        ([(401, {})], 1),
+        ([CUT], 1),
+        ([streams((None, chunk("Half")), (None, {"error": {"message": "overloaded"}}))], 1),
+        # It says to come back when the call is long over.
+        ([(429, {"retry-after": "3600"})], 1),
+        ([(503, {}), (503, {}), (503, {})], 3),
+    ],
+)
+def test_a_provider_is_not_asked_again_in_vain(
+    desk: Desk, service: Service, answers: list[Any], asked: int
+) -> None:
+    service.raw["/v1/chat/completions"] = one_after_another(*answers)
+    configure(desk, "openai", model="tiny-1", baseUrl=service.url("/v1"))
+
+    refused = desk.refusal("text_generation", prompt="x")
+
+    assert refused.code == "execution_error"
+    assert service.count("/v1/chat/completions") == asked
+
+
+@proves("standard:generation")
+def test_images_are_asked_for_again_too(desk: Desk, service: Service) -> None:
+    picture = base64.b64encode(b"\x89PNG picture").decode()
+    left = [({"error": {"message": "busy"}}, 503), ({"data": [{"b64_json": picture}]}, 200)]
+    service.answers["/v1/images/generations"] = lambda _said: as_json(*left.pop(0))
+    configure(desk, "openai", model="m", imageModel="paint-1", baseUrl=service.url("/v1"))
+
+    assert len(desk.call("image_generation", prompt="Fog")["images"]) == 1
+    assert service.count("/v1/images/generations") == 2
+
+
+@proves("standard:generation")
+def test_a_whole_message_of_anthropic_is_read_all_the_same(desk: Desk, service: Service) -> None:
+    message = {
+        "type": "message",
+        "model": "claude-tiny",
+        "content": [{"type": "text", "text": "Hello."}],
+        "stop_reason": "max_tokens",
+        "usage": {"input_tokens": 9, "output_tokens": 3},
+    }
+    service.answers["/v1/messages"] = lambda _said: as_json(message)
+    configure(desk, "anthropic", model="claude-tiny", baseUrl=service.url(""))
+
+    told = desk.call("text_generation", prompt="Say hello.")
+
+    assert (told["text"], told["finishReason"]) == ("Hello.", "max_tokens")
+    assert told["usage"] == {"inputTokens": 9, "outputTokens": 3, "cost": None}
+
+
+@proves("standard:generation")
+def test_a_model_whose_price_is_not_known_is_not_asked(desk: Desk, service: Service) -> None:
+    service.raw["/v1/chat/completions"] = OPENAI
+    prices = {**PRICES, "models": {"large-1": {"outputPerMillion": 100.0}}}
+    configure(desk, "openai", model="tiny-1", baseUrl=service.url("/v1"), pricing=prices)
+
+    refused = desk.refusal("text_generation", prompt="x", model="huge-1")
+    told = desk.call("text_generation", prompt="x", model="large-1")
+
+    assert refused.details["field"] == "model"
+    assert refused.details["allowed"] == ["tiny-1", "large-1"]
+    assert told["usage"]["cost"] == 0.0004
+
+
 @proves("standard:generation")
 def test_a_budget_counts_what_a_call_can_cost(desk: Desk, service: Service) -> None:
     service.raw["/v1/chat/completions"] = OPENAI
@@ -212,7 +319,8 @@ def test_a_budget_counts_what_a_call_can_cost(desk: Desk, service: Service) -> N
         pricing=PRICES,
     )
 
-    assert desk.shown("text_generation")["pricing"] == {"model": "per_token", "cost": 1.0}
+    # 100,000 tokens of an answer, and 200 around the prompt.
+    assert desk.shown("text_generation")["pricing"] == {"model": "per_token", "cost": 1.0002}
 
 
 @proves("standard:summary")
