@@ -88,7 +88,7 @@ SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_debugging, ("debugging", "debugging_admin", "admin")),
     (_knowledge, ("knowledge", "knowledge_plus", "admin")),
     (_gateway, ("gateway", "registry", "admin")),
-    (_developer, ("developer",)),
+    (_developer, ("developer", "admin")),
     (_capture, ("review",)),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))

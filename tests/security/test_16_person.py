@@ -122,6 +122,18 @@ def test_whatever_cannot_be_undone_takes_a_persons_word() -> None:
     assert forgotten == ["strata_retention_apply"]
 
 
+def test_what_cannot_be_undone_is_in_no_toolset_with_what_can() -> None:
+    final = {toolset for row in TABLE.values() if row.irreversible for toolset in row.toolsets}
+    beside = [
+        name
+        for name, row in TABLE.items()
+        if not row.irreversible and final.intersection(row.toolsets)
+    ]
+
+    assert final == {"admin"}
+    assert beside == []
+
+
 def test_content_is_erased_in_known_places_only() -> None:
     """Whoever adds one has an operation to mark as irreversible."""
     source = Path(stratagem.__file__).parent
@@ -133,7 +145,7 @@ def test_content_is_erased_in_known_places_only() -> None:
 
     assert callers == {
         *("search/foundation.py", "memory/service.py", "gateway/calls/retention.py"),
-        "gateway/registry/secret_values.py",
+        *("gateway/registry/secret_values.py", "gateway/registry/key_rotation.py"),
         *("debugging/erasure.py", "knowledge/erasure.py"),
         *("developer/records.py", "developer/retention.py"),
     }

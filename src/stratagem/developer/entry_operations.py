@@ -286,6 +286,7 @@ ENTRY_OPERATIONS = (
         "Erase a state cell for good: every version, on every branch. Cannot be undone.",
         positional=("cell",),
         answer_options=(),
+        toolset="admin",
         right="admin",
         destructive=True,
         idempotent=True,

@@ -127,6 +127,7 @@ VECTOR_OPERATIONS = (
         "Erase a vector for good: every version, on every branch. Cannot be undone.",
         positional=("collection", "key"),
         answer_options=(),
+        toolset="admin",
         right="admin",
         destructive=True,
         idempotent=True,
