@@ -277,6 +277,8 @@ CACHE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
 # Failures in a row after which a tool is left alone, and for how long.
 BREAKER_FAILURES: Final = 5
 BREAKER_SECONDS: Final = 30.0
+# For how long an open breaker of another process is shown: one that was killed never closes it.
+BREAKER_NOTE_SECONDS: Final = 3600.0
 # Breakers at a time, with names of hosts that callers choose; the oldest that is closed goes first.
 BREAKERS_MAX: Final = 1_000
 CIRCUIT_CHARS_MAX: Final = 320

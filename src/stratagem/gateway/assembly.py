@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stratagem.gateway.calls.answers import ExecutionRecord
+from stratagem.gateway.calls.breaker_notes import BreakerNotes
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.cache_settings import CacheSettings
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
@@ -126,6 +127,7 @@ class _SharedParts(NamedTuple):
     work: WorkInProgress
     cache: Cache
     breakers: Breakers
+    breaker_notes: BreakerNotes
     lanes: ConcurrencyLimits
     metrics: Metrics
     corrector: LearningCorrector
@@ -137,12 +139,16 @@ def _share(
     new_id: Callable[[str], str],
     advisor: Advisor | None,
 ) -> _SharedParts:
-    recorder = Recorder(foundation)
+    recorder, process = Recorder(foundation), new_id("process")
+    breakers = Breakers(time.monotonic)
+    notes = BreakerNotes(foundation, recorder, breakers, process)
+    breakers.listener = partial(_tell_breaker, events, notes)
     shared = _SharedParts(
         recorder,
-        WorkInProgress(foundation, recorder, new_id("process")),
+        WorkInProgress(foundation, recorder, process),
         Cache(time.monotonic),
-        Breakers(time.monotonic, listener=partial(_publish_breaker, events)),
+        breakers,
+        notes,
         ConcurrencyLimits(),
         Metrics(),
         LearningCorrector(foundation, recorder, events.publish, advisor),
@@ -171,6 +177,7 @@ def _executor(
             cache=shared.cache,
             forgotten=CacheSettings(foundation, shared.cache).last_clear,
             breakers=shared.breakers,
+            apply_reset=shared.breaker_notes.apply_reset,
             lanes=shared.lanes,
             work=shared.work,
             record=shared.recorder.add,
@@ -203,7 +210,10 @@ def _count_and_publish(metrics: Metrics, events: GatewayEvents, record: Executio
     events.publish("finished", record)
 
 
-def _publish_breaker(events: GatewayEvents, tool: str, state: str, reason: str) -> None:
+def _tell_breaker(
+    events: GatewayEvents, notes: BreakerNotes, tool: str, state: str, reason: str
+) -> None:
+    notes.follow(tool, state)
     events.publish("breaker", {"toolName": tool, "state": state, "reason": reason})
 
 

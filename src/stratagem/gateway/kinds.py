@@ -262,6 +262,7 @@ KINDS: Final = (
     _of_no_branch(names.CREDENTIAL, names.CREDENTIAL_SET, names.CREDENTIAL_REMOVED),
     _of_no_branch(names.SIGN_IN, names.SIGN_IN_BEGUN, names.SIGN_IN_ENDED),
     _of_no_branch(names.OAUTH_CLIENT, names.OAUTH_CLIENT_KEPT, names.OAUTH_CLIENT_REMOVED),
+    _of_no_branch(names.BREAKER, names.BREAKER_OPENED, names.BREAKER_CLOSED),
     _of_no_branch(names.GUARDRAIL, names.GUARDRAIL_DEFINED, names.GUARDRAIL_REMOVED),
     _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
     _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),

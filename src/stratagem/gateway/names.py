@@ -9,6 +9,10 @@ from stratagem.engine.events import Space
 __all__ = [
     "APPROVALS",
     "AUDITED",
+    "BREAKER",
+    "BREAKERS",
+    "BREAKER_CLOSED",
+    "BREAKER_OPENED",
     "CONNECTION",
     "CONNECTIONS",
     "CONNECTION_REMOVED",
@@ -91,6 +95,7 @@ RECOMMENDATION: Final = "recommendation"
 WORK_IN_PROGRESS: Final = "gateway_work"
 TOOL_SET: Final = "tool_set"
 APPROVAL: Final = "approval"
+BREAKER: Final = "gateway_breaker"
 
 TOOLS: Final = Space(TOOL, _NAMESPACE)
 RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
@@ -121,6 +126,7 @@ RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
 WORK: Final = Space(WORK_IN_PROGRESS, _NAMESPACE)
 TOOL_SETS: Final = Space(TOOL_SET, _NAMESPACE)
 APPROVALS: Final = Space(APPROVAL, _NAMESPACE)
+BREAKERS: Final = Space(BREAKER, _NAMESPACE)
 # Records that say who may do what, and what may be sent where: the audit shows their events.
 AUDITED: Final = (GRANTS, SECRETS, CREDENTIALS, GUARDRAILS, TOOL_SETS)
 
@@ -161,6 +167,8 @@ TOOL_SET_REMOVED: Final = "ToolSetRemoved"
 APPROVAL_ASKED: Final = "ApprovalAsked"
 APPROVAL_DECIDED: Final = "ApprovalDecided"
 APPROVAL_USED: Final = "ApprovalUsed"
+BREAKER_OPENED: Final = "BreakerOpened"
+BREAKER_CLOSED: Final = "BreakerClosed"
 WORK_NOTED: Final = "WorkNoted"
 WORK_CANCELLED: Final = "WorkCancelled"
 WORK_ENDED: Final = "WorkEnded"

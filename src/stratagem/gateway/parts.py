@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratagem.gateway.calls.breaker_notes import BreakerNotes
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor
@@ -53,6 +54,7 @@ class GatewayParts:
     work: WorkInProgress
     cache: Cache
     breakers: Breakers
+    breaker_notes: BreakerNotes
     lanes: ConcurrencyLimits
     metrics: Metrics
     corrector: LearningCorrector

@@ -30,6 +30,7 @@ from stratagem.gateway.calls.answers import (
     RecordedError,
     ResultCacheFigures,
     ToolAnswer,
+    ToolBreaker,
     ToolBreakers,
     ToolDescription,
     ToolEntry,
@@ -518,34 +519,41 @@ class Gateway:
         return {"cleared": self._parts.cache.clear(name)}
 
     async def list_breakers(self, given: inputs.NothingInput) -> ToolBreakers:
-        """Return the breakers of tools that failed lately; each process of a server has its own."""
+        """Return the breakers of tools that failed lately, and those that are open elsewhere."""
         del given
         return await self._parts.home.join(self._list_breakers)
 
     async def _list_breakers(self) -> ToolBreakers:
         breakers, now = self._parts.breakers, self._foundation.store.now()
-        return {
-            "breakers": [
-                {
-                    "toolName": each["toolName"],
-                    "status": each["status"],
-                    "failures": each["failures"],
-                    "reason": each["reason"],
-                    "lastFailure": None if age is None else moments.iso(now - int(age * _SECOND)),
-                    "retryAfter": None if left is None else max(0, round(left)),
-                }
-                for each in breakers.list()
-                for age, left in [(breakers.age(each["lastFailure"]), each["retryAfter"])]
-            ]
-        }
+        own: list[ToolBreaker] = [
+            {
+                "toolName": each["toolName"],
+                "status": each["status"],
+                "failures": each["failures"],
+                "reason": each["reason"],
+                "lastFailure": None if age is None else moments.iso(now - int(age * _SECOND)),
+                "retryAfter": None if left is None else max(0, round(left)),
+            }
+            for each in breakers.list()
+            for age, left in [(breakers.age(each["lastFailure"]), each["retryAfter"])]
+        ]
+        shown = {each["toolName"]: each for each in own}
+        for each in self._parts.breaker_notes.others():
+            # Of several processes, the one that lets nothing through.
+            known = shown.get(each["toolName"])
+            if known is None or known["status"] != "open":
+                shown[each["toolName"]] = each
+        return {"breakers": [shown[name] for name in sorted(shown)]}
 
     async def reset_breaker(self, given: inputs.BreakerResetInput) -> BreakerReset:
         """Close the breaker of a tool, whose service works again."""
         return await self._parts.home.join(lambda: self._reset_breaker(given))
 
     async def _reset_breaker(self, given: inputs.BreakerResetInput) -> BreakerReset:
+        # What another process has opened is reset by removing its note.
+        noted = await asyncio.to_thread(self._parts.breaker_notes.reset, given.tool_name)
         reset = self._parts.breakers.reset(given.tool_name, given.reason or "reset by hand")
-        return {"toolName": given.tool_name, "reset": reset}
+        return {"toolName": given.tool_name, "reset": reset or noted}
 
     # --- inside
 

@@ -48,8 +48,13 @@ class Breakers:
         self._clock = clock
         self._failures = failures
         self._seconds = limits.BREAKER_SECONDS if seconds is None else seconds
-        self._listener = listener
+        self.listener = listener
         self._breakers: dict[str, _Breaker] = {}
+
+    def is_open(self, tool: str) -> bool:
+        """Whether a tool is left alone now."""
+        breaker = self._breakers.get(tool)
+        return breaker is not None and breaker.state != "closed"
 
     def enter(self, tool: str) -> None:
         """Ask to call a tool.
@@ -143,5 +148,5 @@ class Breakers:
 
     def _change(self, tool: str, breaker: _Breaker, state: State, reason: str) -> None:
         breaker.state = state
-        if self._listener is not None:
-            self._listener(tool, state, reason)
+        if self.listener is not None:
+            self.listener(tool, state, reason)

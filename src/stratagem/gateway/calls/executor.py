@@ -142,6 +142,8 @@ class ExecutorParts:
     # What was forgotten last of a tool's results, on any server.
     forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
     breakers: Breakers
+    # Closes the breaker of a tool that somebody has reset in another process.
+    apply_reset: Callable[[str], Awaitable[None]]
     lanes: ConcurrencyLimits
     work: WorkInProgress
     record: Callable[[PendingExecution], None]
@@ -258,6 +260,8 @@ class Executor:
                 result = kept["result"]
                 return await self._release(state, tool, result, orjson.dumps(result))
         circuit = tool.circuit(state.arguments)
+        if parts.breakers.is_open(circuit):
+            await parts.apply_reset(circuit)
         parts.breakers.enter(circuit)
         await self._begin(state, tool, circuit)
         try:

@@ -18,7 +18,7 @@ from tests.behaviour.gateway.workshop import Gateway, timed
 from tests.contracts.samples import Clock
 from tests.manifest import proves
 from tests.ports import free_port
-from tests.surfaces.serving import Service
+from tests.surfaces.serving import Service, eventually
 
 CLASSES = {
     found.code: found
@@ -209,3 +209,34 @@ def test_an_open_breaker_is_listed_and_can_be_reset(tmp_path: Path, clock: Clock
     assert answer["result"] == {}
     assert again["reset"] is False
     assert left == []
+
+
+@proves("call:breaker")
+def test_an_open_breaker_is_listed_and_reset_from_another_process(
+    tmp_path: Path, clock: Clock
+) -> None:
+    path = tmp_path / "orders.db"
+    with (
+        Service() as service,
+        timed(path, clock, service.host) as gateway,
+        timed(path, clock, service.host) as other,
+    ):
+        register_orders(gateway, service)
+        for _ in range(limits.BREAKER_FAILURES):
+            gateway.fails("get_order", {"status": 500}, "bob")
+
+        listed = eventually(lambda: other.ask("breakers_list")["breakers"])
+        refused = gateway.fails("get_order", {"status": 200}, "carol")
+        reset = other.ask("breaker_reset", toolName="get_order")
+        answer = gateway.run("get_order", {"status": 200}, "carol")
+        left = [each.ask("breakers_list")["breakers"] for each in (gateway, other)]
+        again = other.ask("breaker_reset", toolName="get_order")
+
+    assert [(each["toolName"], each["status"], each["failures"]) for each in listed] == [
+        ("get_order", "open", 5)
+    ]
+    assert listed[0]["retryAfter"] > 0
+    assert refused.details["reason"] == "circuit_open"
+    assert (reset["reset"], again["reset"]) == (True, False)
+    assert answer["result"] == {}
+    assert left == [[], []]
