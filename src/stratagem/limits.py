@@ -685,6 +685,9 @@ CONSOLE_SESSION_SECONDS: Final = 12 * 3600
 CONSOLE_CODE_SECONDS: Final = 30 * 60
 # A form of the console: the largest value that is edited there, spelled as a form spells it.
 CONSOLE_FORM_BYTES_MAX: Final = 4 * 1024 * 1024
+# What a page of the console may spend on Markdown and on comparing words, in steps of about 50 ns;
+# what would take longer is shown as plain text.
+CONSOLE_PAGE_STEPS: Final = 10_000_000
 # How soon a page shows what agents do; asking costs one look at the end of the log.
 CONSOLE_LIVE_SECONDS: Final = 0.4
 # Often enough that a proxy does not take a quiet stream for a dead one.

@@ -81,12 +81,17 @@ async def render(visit: Visit, page: ConsolePage) -> Response:
     bar = await _bar(visit)
     shown = {"bar": bar, "note": note, "title": page.title, "section": page.section}
     text = await asyncio.to_thread(
-        _template(page.template).render, {**page.data, **_common(visit), **shown}
+        _render_template, page.template, {**page.data, **_common(visit), **shown}
     )
     response = html(text, page.status)
     if note:
         response.delete_cookie(_NOTE)
     return response
+
+
+def _render_template(name: str, data: Mapping[str, Any]) -> str:
+    value_views.begin_page()
+    return str(_template(name).render(data))
 
 
 async def error_page(visit: Visit, error: StratagemError, status: int) -> Response:

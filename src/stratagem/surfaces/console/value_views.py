@@ -1,11 +1,18 @@
 """Stored values as people read them: text, a tree, Markdown, and the difference of two.
 
 Whatever is returned here as markup was built from escaped parts.
+
+Parsing Markdown and comparing words take time that grows faster than the text, and values are
+whatever somebody stored. So a page has a number of steps for both, and what would take more than is
+left of them is shown plainly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,10 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 from markupsafe import Markup, escape
 
+from stratagem import limits
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 __all__ = [
+    "begin_page",
     "brief",
     "duration_text",
     "field_changes",
@@ -34,12 +44,31 @@ _TREE_NODES_MAX: Final = 2_000
 _OPEN_DEPTH: Final = 2
 _BRIEF_CHARS: Final = 160
 _CHANGES_MAX: Final = 500
-# Comparing words takes time that grows with the square of their number.
-_COMPARED_WORDS_MAX: Final = 2_000
+# What a letter, a sign that may mean something and an open bracket cost to parse, in steps.
+_LETTER_STEPS: Final = 10
+_SIGN_STEPS: Final = 300
+_BRACKET_STEPS: Final = 10
+_SIGNS: Final = "[]()*_`<>&!\\|~#"
+_WORD: Final = re.compile(r"\S+\s*|\s+")
+_steps_left: ContextVar[int] = ContextVar("steps_left", default=limits.CONSOLE_PAGE_STEPS)
 _MARKDOWN_SIGNS: Final = ("# ", "## ", "- ", "* ", "1. ", "```", "> ")
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86_400
+
+
+def begin_page() -> None:
+    """Give the page that is rendered now, in this context, all of its steps."""
+    _steps_left.set(limits.CONSOLE_PAGE_STEPS)
+
+
+def _take_steps(count: int) -> bool:
+    """Take steps from those that the page has left; False where it has not as many."""
+    left = _steps_left.get()
+    if count > left:
+        return False
+    _steps_left.set(left - count)
+    return True
 
 
 def json_text(value: Any) -> str:
@@ -132,7 +161,17 @@ def looks_like_markdown(value: Any) -> bool:
 
 def markdown(text: str) -> Markup:
     """Return Markdown as markup; HTML in it stays text, links lead to the web or nowhere."""
+    if not _take_steps(_parsing_steps(text)):
+        return Markup('<div class="words">{}</div>').format(text)
     return Markup(_markdown().render(text))  # noqa: S704 -- made with HTML turned off
+
+
+def _parsing_steps(text: str) -> int:
+    """Return how many steps it takes at most to parse a text as Markdown."""
+    signs = sum(text.count(sign) for sign in _SIGNS)
+    # An open bracket is looked for the end of through all signs that follow.
+    brackets = text.count("[") * signs
+    return _LETTER_STEPS * len(text) + _SIGN_STEPS * signs + _BRACKET_STEPS * brackets
 
 
 @cache
@@ -194,13 +233,28 @@ def text_changes(before: str | None, after: str | None) -> Markup:
     if before is None or after is None:
         sign, text = ("ins", after) if before is None else ("del", before)
         return _run(sign, text or "")
-    old, new = _words(before), _words(after)
-    if len(old) + len(new) > _COMPARED_WORDS_MAX:
-        return _run("del", before) + Markup("<br>") + _run("ins", after)
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    begin, end = _common_ends(old, new)
+    middle = old[begin : len(old) - end], new[begin : len(new) - end]
+    changed = _changed_words(*middle)
+    return escape("".join(old[:begin])) + changed + escape("".join(old[len(old) - end :]))
+
+
+def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return how many words two texts have in common at their beginning, and at their end."""
+    shorter = min(len(old), len(new))
+    begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    left = shorter - begin
+    end = next((at for at in range(left) if old[-1 - at] != new[-1 - at]), left)
+    return begin, end
+
+
+def _changed_words(old: list[str], new: list[str]) -> Markup:
+    if not _take_steps(_comparing_steps(old, new)):
+        return _run("del", "".join(old)) + Markup("<br>") + _run("ins", "".join(new))
     parts = []
-    for sign, start, end, begin, until in SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for sign, start, end, begin, until in matcher.get_opcodes():
         if sign == "equal":
             parts.append(escape("".join(old[start:end])))
             continue
@@ -211,18 +265,14 @@ def text_changes(before: str | None, after: str | None) -> Markup:
     return Markup("").join(parts)
 
 
+def _comparing_steps(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many steps it takes at most to compare two texts: the square, times each match."""
+    counts = Counter(new)
+    pairs = sum(counts[word] for word in old)
+    return (len(old) + len(new) + pairs) * (min(len(old), len(new)) + 1)
+
+
 def _run(sign: str, text: str) -> Markup:
     if not text:
         return Markup("")
     return Markup("<{}>{}</{}>").format(Markup(sign), text, Markup(sign))  # noqa: S704 -- "ins" or "del"
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text, each with the white space after it."""
-    found: list[str] = []
-    for letter in text:
-        if found and (letter.isspace() or not found[-1][-1].isspace()):
-            found[-1] += letter
-        else:
-            found.append(letter)
-    return found
