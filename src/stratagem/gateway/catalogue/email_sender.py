@@ -187,9 +187,25 @@ def _talk(  # noqa: PLR0917 -- one conversation, called in one place
             answered=True,
             refused=sorted(error.recipients),
         ) from None
+    except smtplib.SMTPNotSupportedError as error:
+        # Nothing was sent, not even the name of the account.
+        raise ExecutionFailed(
+            f"The mail server cannot do what the account asks for: {str(error)[:300]}",
+            safe=True,
+            answered=True,
+            hint="Set `security` and `username` of the connection as the server has them.",
+        ) from None
     except smtplib.SMTPException as error:
         raise ExecutionFailed(f"The mail server failed: {str(error)[:300]}.") from None
-    except (OSError, ssl.SSLError) as error:
+    except ssl.SSLCertVerificationError as error:
+        raise ExecutionFailed(
+            f"The certificate of {host}:{port} is not accepted: {error.verify_message}.",
+            safe=True,
+            answered=True,
+            reason="certificate",
+            hint="Set `host` to a name in the certificate; SSL_CERT_FILE names other authorities.",
+        ) from None
+    except OSError as error:
         raise ExecutionFailed(
             f"The mail server at {host}:{port} cannot be reached: {str(error)[:200]}.",
             safe=True,
@@ -204,7 +220,11 @@ def _connect(host: str, address: str, port: int, security: str, seconds: float) 
     else:
         server = _Pinned(host, address, port, seconds)
     if security == "starttls":
-        server.starttls(context=context)
+        try:
+            server.starttls(context=context)
+        except BaseException:
+            server.close()
+            raise
     return server
 
 
