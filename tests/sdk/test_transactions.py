@@ -17,7 +17,7 @@ import stratagem
 from stratagem import Stratagem
 from stratagem.operation import Caller
 from tests.behaviour.surfaces import Wanted
-from tests.contracts.samples import Clock
+from tests.contracts.samples import SECOND, Clock
 
 TOOL: dict[str, Any] = {
     "name": "sum",
@@ -288,6 +288,57 @@ def test_what_a_killed_process_left_open_is_gone(tmp_path: Path) -> None:
 
     assert ended.returncode == -9
     assert (shown, left) == (["default"], [])
+
+
+_KILLED = """
+import os, stratagem
+db = stratagem.open({path!r}, embedder="none")
+db.memory.store("a", 1)
+id = db.call("strata_txn_begin", {{"time_limit": 60}})["transaction"]
+db.call("strata_kv_put", {{"key": "a", "value": 2, "transaction": id}})
+db.call("strata_event_append", {{"event_type": "moved", "payload": {{}}, "transaction": id}})
+print(id, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def _begin_and_be_killed(path: Path) -> str:
+    code = _KILLED.format(path=str(path))
+    ended = subprocess.run(
+        [sys.executable, "-c", code], check=False, timeout=60, stdout=subprocess.PIPE, text=True
+    )
+    assert ended.returncode == -9
+    return ended.stdout.strip()
+
+
+def test_a_transaction_with_an_id_outlives_the_process_that_began_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    within = {"transaction": _begin_and_be_killed(path)}
+
+    with stratagem.open(path, embedder="none") as db:
+        before = value_of(db, "a")
+        inside = db.call("strata_kv_get", {"key": "a", **within})["value"]
+        committed = db.call("strata_txn_commit", within)
+        after = value_of(db, "a")
+
+    assert (before, inside, after) == (1, 2, 2)
+    assert (committed["records"], committed["events"]) == (1, 1)
+
+
+def test_a_transaction_of_a_killed_process_ends_by_its_time_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    within = {"transaction": _begin_and_be_killed(path)}
+    # The id begins with the moment at which the time limit is over.
+    later = Clock(int(within["transaction"].partition("-")[0]) + SECOND)
+
+    with closing(Stratagem(Wanted(path, later).start(), Caller(authority="operator"))) as db:
+        with pytest.raises(stratagem.TransactionEnded):
+            db.call("strata_txn_commit", within)
+        left = db.runtime.foundation.store.reader().branches.transactions()
+        counted = db.memory.status().events
+        value = value_of(db, "a")
+
+    assert (value, counted, left) == (1, 0, [])
 
 
 def test_a_transaction_can_be_gone_on_with_by_its_id(db: Stratagem) -> None:
