@@ -149,9 +149,9 @@ class _Judge:
         common: Collection[str],
         rarity: Mapping[str, float],
     ) -> None:
-        self._rarity = rarity
+        enough = max(relevance.TERMS_ENOUGH, round(_ENOUGH_SHARE * len(rarity)))
+        self._coverage = relevance.Coverage(rarity, enough=enough)
         self._asked = frozenset(rarity)
-        self._enough = max(relevance.TERMS_ENOUGH, round(_ENOUGH_SHARE * len(rarity)))
         self._vector = None
         if reader.embedder == MODEL_NAME:
             self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))
@@ -164,7 +164,7 @@ class _Judge:
         for begin, end in parts(text):
             passage = text[begin:end]
             present = analysis.find_terms(f"{title} {passage}", self._asked)
-            covered = relevance.coverage(present, self._rarity, enough=self._enough)
+            covered = self._coverage.of(present)
             if covered > best:
                 best, shown = covered, passage
         return RecalledMemory(_id_of(found), self._score(found, best, text), found, shown.strip())

@@ -148,12 +148,13 @@ class _Judge:
             self._find_certain(floor)
         self._read(ranking.found)
         self.relevant = 0
+        asked, coverage = frozenset(ranking.terms), relevance.Coverage(rarity)
         current: list[JudgedConcept] = []
         replaced: list[JudgedConcept] = []
         for ranked in ranking.found:
             if ranked.sequence not in self._known:
                 continue
-            judged = _judge(ranked, ranking.terms, rarity, self._known[ranked.sequence])
+            judged = _judge(ranked, asked, coverage, self._known[ranked.sequence])
             if judged.relevance < relevance.floor("concept", ranked.cosine):
                 continue
             self.relevant += 1
@@ -198,15 +199,15 @@ _UNDISPUTED: Final = Dispute()
 
 def _judge(
     ranked: Ranked,
-    terms: Sequence[str],
-    rarity: Mapping[str, float],
+    asked: frozenset[str],
+    coverage: relevance.Coverage,
     known: _ReadConcept,
 ) -> JudgedConcept:
     concept, score, dispute = known
     content = concept.content
-    shown = excerpt(content["explanation"], terms, ranked.passage)
-    present = shown.terms.union(rarity.keys() & set(analysis.terms(concept.name)))
-    covered = relevance.coverage(present, rarity)
+    shown = excerpt(content["explanation"], asked, ranked.passage)
+    present = shown.terms | analysis.find_terms(concept.name, asked)
+    covered = coverage.of(present)
     by_words = math.isnan(ranked.cosine)
     hit = ConceptHit(
         concept.id,

@@ -105,7 +105,7 @@ class HitReader:
         self._explain = explain
         self._view = view
         self._ranking = found
-        self._rarity = rarity
+        self._coverage = relevance.Coverage(rarity)
         self._asked = frozenset(rarity)
         self._min_score = min_score
 
@@ -134,7 +134,7 @@ class HitReader:
         content = orjson.loads(event.payload)
         value = content["value" if event.space.kind == ENTRY else "data"]
         text = values.text_of(value)
-        shown = excerpt(text, self._ranking.terms, ranked.passage)
+        shown = excerpt(text, self._asked, ranked.passage)
         return _Found(ranked, event, content, value, text, shown)
 
     def _floor(self, found: _Found) -> float:
@@ -146,7 +146,7 @@ class HitReader:
         present = found.excerpt.terms
         if len(present) < len(self._asked):
             present = present | analysis.find_terms(found.title, self._asked)
-        covered = relevance.coverage(present, self._rarity)
+        covered = self._coverage.of(present)
         near = self._nearness(found)
         if not math.isnan(near):
             alike = self._likeness_of_short(found, covered, near)
@@ -157,7 +157,7 @@ class HitReader:
             return judged
         # Some words that match may not be its own, but of the messages before it.
         lent = self._lent_terms(found)
-        return judged._replace(covered=relevance.coverage(present, self._rarity, lent))
+        return judged._replace(covered=self._coverage.of(present, lent))
 
     def _nearness(self, found: _Found) -> float:
         """Return how near a text of a few words is; NaN for a longer one.
@@ -261,7 +261,7 @@ class HitReader:
     def _part(self, event: EventContent) -> str:
         text = values.text_of(_data(event))
         passage = self._ranking.best_passage(event.sequence)
-        return excerpt(text, self._ranking.terms, passage, chars_max=limits.REPLY_CHARS).snippet
+        return excerpt(text, self._asked, passage, chars_max=limits.REPLY_CHARS).snippet
 
 
 def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:

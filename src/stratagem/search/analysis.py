@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -156,7 +157,7 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
-def find(words: Collection[str], asked: frozenset[str], *, most: int) -> Occurrences:
+def find(words: Sequence[str], asked: frozenset[str], *, most: int) -> Occurrences:
     """Return which of some terms a text has, and where: its words are parted by one space each.
 
     Of a name the largest pieces that are asked for are the places, and all of its pieces the
@@ -164,25 +165,35 @@ def find(words: Collection[str], asked: frozenset[str], *, most: int) -> Occurre
     """
     places: list[TermOccurrence] = []
     present: set[str] = set()
-    initials = {term[0] for term in asked}
-    start = 0
-    for word in words:
+    initials = _initials(asked)
+    start = counted = 0
+    for number, word in enumerate(words):
+        # Most words are neither, and are told here as `_is_plain` would, without the call.
+        if word[0] not in initials and word.isascii() and word.isalpha() and word.islower():
+            continue
         found = _terms_among(word, initials)
         if not asked.isdisjoint(found):
             present.update(asked.intersection(found))
+            start += sum(map(len, words[counted:number])) + number - counted
+            counted = number
             places += _places(word, start, found, asked)
             if len(places) >= most:
                 break
-        start += len(word) + 1
     return Occurrences(places[:most], present or _symbols_among(words, asked))
 
 
 def find_terms(text: str, asked: frozenset[str]) -> set[str]:
     """Return which of some terms a text has."""
-    initials = {term[0] for term in asked}
+    initials = _initials(asked)
     words = text.split()
     found = {term for word in words for term in _terms_among(word, initials)} & asked
     return found or _symbols_among(words, asked)
+
+
+@lru_cache(maxsize=64)
+def _initials(asked: frozenset[str]) -> frozenset[str]:
+    """Return what a word begins with that stands for one of some terms."""
+    return frozenset(initial for term in asked for initial in (term[0], term[0].upper()))
 
 
 def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:

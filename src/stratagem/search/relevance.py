@@ -29,7 +29,7 @@ __all__ = [
     "SHORT_CHARS_MAX",
     "TERMS_ENOUGH",
     "UNSURE",
-    "coverage",
+    "Coverage",
     "floor",
     "likeness",
     "score",
@@ -65,27 +65,23 @@ def floor(kind: str, cosine: float) -> float:
     return FLOORS[kind] * (_WORDS_ONLY if math.isnan(cosine) else 1.0)
 
 
-def coverage(
-    present: Collection[str],
-    rarity: Mapping[str, float],
-    context: Collection[str] = (),
-    *,
-    enough: int = TERMS_ENOUGH,
-) -> float:
-    """Return the share of a query's words that a text has, each by how rare it is.
+class Coverage:
+    """The share of a query's words that texts have, each word by how rare it is."""
 
-    `rarity` has every word that was asked for; `context` those of the messages before the text. As
-    many words as are `enough`, by their weight, count as all of them.
-    """
-    if not rarity:
-        return 0.0
-    weights = {term: weight + _COMMON_WEIGHT for term, weight in rarity.items()}
-    total = sum(nlargest(enough, weights.values()))
-    covered = sum(
-        weight if term in present else CONTEXT_SHARE * weight if term in context else 0.0
-        for term, weight in weights.items()
-    )
-    return min(covered / total, 1.0)
+    def __init__(self, rarity: Mapping[str, float], *, enough: int = TERMS_ENOUGH) -> None:
+        """Weigh every word that was asked for; as many as are `enough` count as all of them."""
+        self._weights = {term: weight + _COMMON_WEIGHT for term, weight in rarity.items()}
+        self._total = sum(nlargest(enough, self._weights.values()))
+
+    def of(self, present: Collection[str], context: Collection[str] = ()) -> float:
+        """Return the share of a text; `context` are the words of the messages before it."""
+        covered = 0.0
+        for term, weight in self._weights.items():
+            if term in present:
+                covered += weight
+            elif term in context:
+                covered += CONTEXT_SHARE * weight
+        return min(covered / self._total, 1.0) if covered else 0.0
 
 
 def likeness(cosine: float) -> float:

@@ -9,7 +9,7 @@ the first thousand occurrences, so that the cost is bounded whatever the size of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +40,7 @@ class Excerpt:
 
 
 def excerpt(
-    text: str, terms: Sequence[str], passage: int | None, *, chars_max: int = limits.SNIPPET_CHARS
+    text: str, terms: Collection[str], passage: int | None, *, chars_max: int = limits.SNIPPET_CHARS
 ) -> Excerpt:
     """Return what to show of a text whose words match best in a passage; None: in none."""
     begin, end = span_of(text, passage or 0)
@@ -51,7 +51,7 @@ def excerpt(
     return Excerpt(None if whole else part.strip(), shown, window.terms)
 
 
-def snippet(text: str, terms: Sequence[str], *, chars_max: int = limits.SNIPPET_CHARS) -> str:
+def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPET_CHARS) -> str:
     """Return the part of a text that best shows the terms, each `**marked**`.
 
     White space is collapsed. The result has at most `chars_max` characters, marks included,
@@ -64,7 +64,7 @@ def snippet(text: str, terms: Sequence[str], *, chars_max: int = limits.SNIPPET_
 class _Window:
     """The part of a text that best shows some terms."""
 
-    def __init__(self, text: str, terms: Sequence[str], chars_max: int) -> None:
+    def __init__(self, text: str, terms: Collection[str], chars_max: int) -> None:
         words = text.split()
         self._plain = " ".join(words)
         # What is left when both ends are cut.
@@ -74,6 +74,9 @@ class _Window:
     def render(self, *, before: bool, after: bool) -> str:
         """Return the window; `before` and `after` say that the text goes on beyond the plain."""
         plain, room = self._plain, self._room
+        if len(plain) + len(self._found) * _MARKS_CHARS <= room:
+            whole = _render(plain, 0, len(plain), _merge_overlaps(self._found))
+            return f"{_CUT if before else ''}{whole}{_CUT if after else ''}"
         first, last = _best(self._found, room)
         begin = _begin(plain, self._found[first:last], room)
         marked = _merge_overlaps(self._found[first:])

@@ -4,28 +4,28 @@ import math
 
 import pytest
 
-from stratagem.search.relevance import coverage, likeness, score, short_likeness
+from stratagem.search.relevance import Coverage, likeness, score, short_likeness
 
 RARITY = {"budget": 1.0, "paris": 2.0, "market": 0.0}
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:
-    assert coverage({"paris"}, RARITY) == 0.5
-    assert coverage({"market"}, RARITY) == pytest.approx(1 / 6)
-    assert coverage(RARITY, RARITY) == 1.0
-    assert coverage({"other"}, RARITY) == 0.0
-    assert coverage({"paris"}, {}) == 0.0
+    assert Coverage(RARITY).of({"paris"}) == 0.5
+    assert Coverage(RARITY).of({"market"}) == pytest.approx(1 / 6)
+    assert Coverage(RARITY).of(RARITY) == 1.0
+    assert Coverage(RARITY).of({"other"}) == 0.0
+    assert Coverage({}).of({"paris"}) == 0.0
 
 
 def test_a_word_of_the_messages_before_counts_half() -> None:
-    assert coverage((), RARITY, {"paris"}) == 0.25
-    assert coverage({"paris"}, RARITY, {"paris"}) == 0.5
+    assert Coverage(RARITY).of((), {"paris"}) == 0.25
+    assert Coverage(RARITY).of({"paris"}, {"paris"}) == 0.5
 
 
 def test_of_a_long_query_some_words_are_enough() -> None:
     long = {str(number): 1.0 for number in range(100)}
 
-    assert coverage({str(number) for number in range(6)}, long) == 1.0
+    assert Coverage(long).of({str(number) for number in range(6)}) == 1.0
 
 
 def test_words_and_meaning_add_up_and_stay_below_one() -> None:
