@@ -245,9 +245,61 @@ def test_traits_of_a_text_are_its_length_and_whether_it_has_a_facet(store: Store
     note = append(store, a_note("k", "four"))
 
     with store.snapshot() as reader:
-        traits = reader.search.traits([note, note + 1], "none")
+        traits = reader.search.shown_traits(
+            view(reader), [note, note + 1], "none", spaces=None, tags=()
+        )
 
     assert traits == {note: TextTraits(4, has_facet=False)}
+
+
+def test_only_texts_that_a_search_may_find_have_traits(store: Store) -> None:
+    replaced = append(store, a_note("k", "red"))
+    newest = append(store, a_note("k", "blue"))
+    tagged = append(store, a_note("tagged", "red", tags=["here"]))
+    fork(store, "trial")
+    own = append(store, a_note("k", "green"), branch="trial")
+    every = [replaced, newest, tagged, own]
+
+    def shown(branch: str, *tags: str, spaces: list[int] | None = None) -> set[int]:
+        with store.snapshot() as reader:
+            seen = view(reader, branch)
+            return set(reader.search.shown_traits(seen, every, "x", spaces=spaces, tags=tags))
+
+    assert shown("default") == {newest, tagged}
+    assert shown("trial") == {own, tagged}
+    assert shown("default", "here") == {tagged}
+    assert shown("default", spaces=[]) == set()
+
+
+def test_passages_are_found_whichever_view_shows_them(store: Store) -> None:
+    replaced = append(store, a_note("k", "red " + "padding " * 30))
+    append(store, a_note("k", "blue"))
+    fork(store, "trial")
+    own = append(store, a_note("other", "red"), branch="trial")
+
+    with store.snapshot() as reader:
+        found = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=9)
+        every = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=None)
+        best = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=1)
+        none = reader.search.passages('"green"', weights=(1, 1, 0.5), limit=9)
+        matching_here = reader.search.matches(
+            view(reader, "trial"), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
+        )
+
+    assert [sequence for sequence, _, _ in found] == [own, replaced]
+    assert sorted(every) == sorted(found)
+    assert best == found[:1] == matching_here
+    assert none == []
+
+
+def test_versions_with_a_facet_are_listed_up_to_a_number(store: Store) -> None:
+    written = [append(store, a_note(f"k{number}", "red", facets=["seen"])) for number in range(3)]
+    append(store, a_note("tagged", "red", tags=["seen"]))
+
+    with store.snapshot() as reader:
+        assert sorted(reader.search.versions_with_facet("seen", 9)) == written
+        assert len(reader.search.versions_with_facet("seen", 2)) == 2
+        assert reader.search.versions_with_facet("none", 9) == []
 
 
 def test_the_messages_around_one_are_those_that_its_view_shows(store: Store) -> None:

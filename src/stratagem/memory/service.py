@@ -133,7 +133,9 @@ _COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "again
 _NAMESPACES_SHOWN: Final = 100
 # Of the newest standing instructions those of the caller's namespace are shown.
 _INSTRUCTIONS_READ: Final = 100
-# How much deeper than the hits that are wanted is looked, as not all that match match well.
+# How much deeper than the hits that are wanted is looked, as not all that match match well; and how
+# much deeper again where most of these did not.
+_DEEPER_FIRST: Final = 2
 _DEEPER: Final = 4
 # What the first server called the kinds of what it stored.
 _PRIMITIVES: Final = {"kv": ENTRY, "json": ENTRY, "events": EVENT}
@@ -372,7 +374,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         with self._store.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
             spaces = _spaces(reader.records, scope.namespace, kinds)
-            depth = _DEEPER * (skip + k)
+            depth = _DEEPER_FIRST * (skip + k)
             while True:
                 ranking = index.search(
                     reader,

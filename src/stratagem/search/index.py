@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -38,7 +39,6 @@ from stratagem.storage.contract import (
     SearchReader,
     SettingReader,
     Store,
-    TextTraits,
     Transaction,
     WriteRequest,
 )
@@ -59,11 +59,13 @@ _BATCH = 256
 _SETTLED_AT_ONCE = 2_000
 _SETTLING_SECONDS_MAX = 2.0
 _TERM_COUNTS_MAX = 10_000
-_NO_TRAITS = TextTraits(None, has_facet=False)
+# How many times the passages wanted are ranked, in case that a view hides some.
+_SPARE = 2
+_SEARCHES_AFTER_MISS = 16
+_RAISED_LISTED_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A version that a search found, with a score in [0, 1].
 
     Scores compare what one search found. `cosine` is how near its meaning is by itself; NaN
@@ -75,6 +77,10 @@ class Ranked:
     cosine: float = math.nan
     passage: int | None = None
 
+    def weigh(self, weight: float) -> Ranked:
+        """Return the same with another score."""
+        return Ranked(self.sequence, self.score * weight, self.cosine, self.passage)
+
 
 class MatchedTexts(NamedTuple):
     """Versions, how well the words of each match, and its passage that matches best; -1: none."""
@@ -83,29 +89,28 @@ class MatchedTexts(NamedTuple):
     bm25: NDArray[np.float64]
     passages: NDArray[np.int64]
 
+    def best_passage(self, sequence: int) -> int | None:
+        """Return the passage of a version that matches best; None for others."""
+        places = np.flatnonzero(self.sequences == sequence)
+        return int(self.passages[places[0]]) if len(places) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What a search found, best first, and how it was searched.
 
-    `terms` are those of the query; `asked` the telling ones among them. `matches` are all texts
-    whose words match. `nearness` compares further texts with the query.
+    `terms` are those of the query; `asked` the telling ones among them. `best_passage` says which
+    passage of a text matches best by its words, whether it was found or not, and None where none
+    does. `nearness` compares further texts with the query.
     """
 
     found: list[Ranked]
     terms: list[str]
     asked: list[str]
     mode: Literal["hybrid", "lexical"]
+    best_passage: Callable[[int], int | None]
     waiting: int = 0
-    matches: MatchedTexts | None = None
     nearness: Nearness | None = None
-
-    def best_passage(self, sequence: int) -> int | None:
-        """Return the passage of a text whose words match best, whether it was found or not."""
-        if self.matches is None:
-            return None
-        places = np.flatnonzero(self.matches.sequences == sequence)
-        return int(self.matches.passages[places[0]]) if len(places) else None
 
 
 class Index:
@@ -121,6 +126,8 @@ class Index:
         self._starting = threading.Lock()
         self._stopping = threading.Event()
         self._term_counts: dict[str, tuple[int, int]] = {}
+        # For how many searches yet only what a view shows is ranked.
+        self._ranks_shown_only = 0
 
     @property
     def embedder_name(self) -> str | None:
@@ -204,17 +211,20 @@ class Index:
         terms = analysis.query_terms(query)
         asked, expected = self._worth_asking(reader, terms)
         scope = _Scope(view, spaces, tags, weights)
-        words = _matches(reader, scope, asked, limit, expected)
-        if len(words.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
-            # Words that are common elsewhere, on other branches say, may be all there is here.
-            words = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
         common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
         wanted = Text(title, analysis.leave_out(query, common), titled=True)
         vector = None if lexical else self._query_vector(reader.settings, wanted)
         if vector is None:
-            unknown = np.full(len(words.bm25), np.nan)
-            found = _best(reader, words, unknown, limit, raised)
-            return Ranking(found, terms, asked, "lexical", matches=words)
+            best = _Weighing(reader, scope, limit, raised)
+            self._weigh_words(best, asked)
+            if best.count < ranking.MATCHES_FEW and len(asked) < len(terms):
+                # Words that are common elsewhere, on other branches say, may be all there is here.
+                self._weigh_words(best, terms[: ranking.ASKED_TERMS_MAX])
+            return Ranking(best.shares(), terms, asked, "lexical", best.passage_of)
+        words = _matches(reader, scope, asked, limit, expected)
+        if len(words.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
+            # Words that are common elsewhere, on other branches say, may be all there is here.
+            words = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
         assert self._vectors is not None
         assert self.embedder is not None
         depth = max(limit, ranking.SEMANTIC_DEPTH)
@@ -226,11 +236,11 @@ class Index:
                 reader, view, vector, words.sequences, spaces=spaces, tags=tags, depth=depth
             )
         candidates, cosines = _merge_candidates(words, known, near)
-        found = _best(reader, candidates, cosines, limit, raised)
+        best = _Weighing(reader, scope, limit, raised)
+        best.weigh(_rank(candidates, cosines, best.count_max))
         waiting = reader.vectors.pending_count()
-        return Ranking(
-            found, terms, asked, "hybrid", waiting, words, Nearness(self.embedder, query, vector)
-        )
+        nearness = Nearness(self.embedder, query, vector)
+        return Ranking(best.found, terms, asked, "hybrid", words.best_passage, waiting, nearness)
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -317,6 +327,27 @@ class Index:
             # The texts stay in the queue; the next search or start tries again.
             return
 
+    def _weigh_words(self, best: _Weighing, terms: Sequence[str]) -> None:
+        """Weigh the texts that have any of some terms, best first.
+
+        Looking up whether a view shows a passage takes as long as ranking it. So the best of all
+        are ranked first, and only these looked up, unless views lately hid most of them.
+        """
+        if not self._ranks_shown_only:
+            spare = _SPARE * best.count_max
+            rows = best.scope.passages(best.reader, terms, spare)
+            if best.weigh(_by_passages(rows)) or len(rows) < spare:
+                return
+            self._ranks_shown_only = _SEARCHES_AFTER_MISS
+        self._ranks_shown_only -= 1
+        depth = best.count_max
+        while True:
+            rows = best.scope.matches(best.reader, terms, depth)
+            # A few very long texts may have most of the passages.
+            if best.weigh(_by_passages(rows)) or len(rows) < depth:
+                return
+            depth *= 4
+
     def _compare(
         self,
         reader: Reader,
@@ -383,6 +414,28 @@ class _Scope(NamedTuple):
     tags: Sequence[str]
     weights: tuple[float, float, float]
 
+    def matches(
+        self, reader: Reader, terms: Sequence[str], limit: int | None
+    ) -> list[ScoredPassage]:
+        """Return the passages that have any of some terms, best first; None: all, in any order."""
+        if not terms:
+            return []
+        return reader.search.matches(
+            self.view,
+            analysis.match_expression(terms),
+            weights=self.weights,
+            spaces=self.spaces,
+            tags=self.tags,
+            limit=limit,
+        )
+
+    def passages(self, reader: Reader, terms: Sequence[str], limit: int) -> list[ScoredPassage]:
+        """Return the passages that have any of some terms, best first, whatever is shown."""
+        if not terms:
+            return []
+        expression = analysis.match_expression(terms)
+        return reader.search.passages(expression, weights=self.weights, limit=limit)
+
 
 def _matches(
     reader: Reader,
@@ -399,14 +452,7 @@ def _matches(
     rows: list[ScoredPassage] | None = None
     while True:
         if rows is None or not everything:
-            rows = reader.search.matches(
-                scope.view,
-                analysis.match_expression(terms),
-                weights=scope.weights,
-                spaces=scope.spaces,
-                tags=scope.tags,
-                limit=None if everything else depth,
-            )
+            rows = scope.matches(reader, terms, None if everything else depth)
         found = _pool(rows, depth)
         # A few very long texts may have most of the passages.
         if len(rows) < depth or len(found.sequences) >= limit:
@@ -441,36 +487,116 @@ def _merge_candidates(
     return both, np.concatenate((cosine, near.cosines[more])).astype(np.float64)
 
 
-def _best(
-    reader: Reader,
-    candidates: MatchedTexts,
-    cosines: NDArray[np.float64],
-    limit: int,
-    raised: str,
-) -> list[Ranked]:
-    """Return the highest scores; of equals the newer first."""
-    sequences = candidates.sequences
-    scores = ranking.fuse(candidates.bm25, cosines)
-    order = np.lexsort((-sequences, -scores))[: max(limit, ranking.WEIGHED_MIN)]
-    given = sequences[order].tolist()
-    traits = reader.search.traits(given, raised)
-    known = [traits.get(at, _NO_TRAITS) for at in given]
-    weighed = scores[order] * ranking.prior(
-        np.array([each.chars or 0 for each in known]), np.array([each.has_facet for each in known])
-    )
-    best = np.lexsort((-sequences[order], -weighed))[:limit]
-    rows = zip(
-        sequences[order][best].tolist(),
-        weighed[best].tolist(),
-        cosines[order][best].tolist(),
-        candidates.passages[order][best].tolist(),
-        strict=True,
-    )
+def _by_passages(rows: Sequence[ScoredPassage]) -> list[Ranked]:
+    """Return versions in order of how well the words of each match, each by its best passage."""
+    best: dict[int, ScoredPassage] = {}
+    for row in rows:
+        best.setdefault(row[0], row)
+    return [Ranked(at, score, math.nan, passage) for at, passage, score in best.values()]
+
+
+def _rank(candidates: MatchedTexts, cosines: NDArray[np.float64], limit: int) -> list[Ranked]:
+    """Return the highest scores of words and meaning; of equals the newer first."""
+    sequences, scores = candidates.sequences, ranking.fuse(candidates.bm25, cosines)
+    order = np.lexsort((-sequences, -scores))[:limit]
+    columns = (sequences, scores, cosines, candidates.passages)
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
     return [
         Ranked(sequence, score, cosine, None if passage < 0 else passage)
         for sequence, score, cosine, passage in rows
         if score > 0
     ]
+
+
+class _Weighing:
+    """The best of what a view shows, with scores weighed by what the texts are."""
+
+    def __init__(self, reader: Reader, scope: _Scope, limit: int, raised: str) -> None:
+        self.reader = reader
+        self.scope = scope
+        # How many are weighed at most: those that follow match too badly, whatever they are.
+        self.count_max = max(limit, ranking.WEIGHED_MIN)
+        self._limit = limit
+        # So many are weighed at least: where there are fewer, other words are asked for.
+        self._count_min = max(limit, ranking.MATCHES_FEW)
+        self._raised = raised
+        self._raisable = _find_raisable(reader, raised)
+        self._shown: list[Ranked] = []
+        self._weighed: list[Ranked] = []
+
+    @property
+    def count(self) -> int:
+        """How many were weighed."""
+        return len(self._weighed)
+
+    @property
+    def found(self) -> list[Ranked]:
+        """The highest scores; of equals the newer first."""
+        return self._weighed[: self._limit]
+
+    def shares(self) -> list[Ranked]:
+        """Return the same with the scores divided by the best score before any was weighed."""
+        best = max((each.score for each in self._shown), default=0.0)
+        return [each.weigh(1 / best) for each in self.found] if best > 0 else self.found
+
+    def passage_of(self, sequence: int) -> int | None:
+        """Return by which passage a version was found; None where it was not."""
+        return next((each.passage for each in self._shown if each.sequence == sequence), None)
+
+    def weigh(self, found: Sequence[Ranked]) -> bool:
+        """Weigh what was found, best first; return whether nothing that follows can come up."""
+        self._shown, self._weighed = [], []
+        found = self._order_by_highest(found)
+        for begin in range(0, len(found), self._count_min):
+            if self._is_settled(found[begin]):
+                return True
+            self._weigh_group(found[begin : begin + self._count_min])
+        return self.count == self.count_max
+
+    def _order_by_highest(self, found: Sequence[Ranked]) -> Sequence[Ranked]:
+        """Return what was found in order of the scores that each may have once it is weighed."""
+        raisable = self._raisable
+        if raisable is None or raisable.isdisjoint([each.sequence for each in found]):
+            return found
+        return sorted(found, key=self._highest, reverse=True)
+
+    def _highest(self, ranked: Ranked) -> tuple[float, int]:
+        may_rise = self._raisable is None or ranked.sequence in self._raisable
+        return ranked.score * (ranking.RAISED if may_rise else 1.0), ranked.sequence
+
+    def _is_settled(self, following: Ranked) -> bool:
+        """Whether nothing that follows, from this one on, can come up."""
+        if self.count < self._count_min:
+            return False
+        lowest = self._weighed[self._limit - 1]
+        return self.count == self.count_max or self._highest(following) < _by_score(lowest)
+
+    def _weigh_group(self, group: Sequence[Ranked]) -> None:
+        scope = self.scope
+        traits = self.reader.search.shown_traits(
+            scope.view,
+            [each.sequence for each in group],
+            self._raised,
+            spaces=scope.spaces,
+            tags=scope.tags,
+        )
+        shown = [each for each in group if each.sequence in traits]
+        shown = shown[: self.count_max - self.count]
+        self._shown += shown
+        self._weighed += [each.weigh(ranking.prior(*traits[each.sequence])) for each in shown]
+        self._weighed.sort(key=_by_score, reverse=True)
+
+
+def _find_raisable(reader: Reader, facet: str) -> frozenset[int] | None:
+    """Return the versions that a facet raises; None where they are too many to be listed."""
+    if not facet:
+        return frozenset()
+    versions = reader.search.versions_with_facet(facet, _RAISED_LISTED_MAX + 1)
+    return frozenset(versions) if len(versions) <= _RAISED_LISTED_MAX else None
+
+
+# What versions are sorted by; of equals the newer comes first.
+_by_score = itemgetter(1, 0)
 
 
 def _terms(text: str) -> str:

@@ -37,6 +37,7 @@ difference of less than a point is noise (95 %), so nothing finer was tuned.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +61,7 @@ __all__ = [
     "OWN_RESCORED_MAX",
     "OWN_RESCORED_MIN",
     "OWN_RESCORED_SHARE",
+    "RAISED",
     "RESCORED_MAX",
     "RESCORED_MIN",
     "RESCORED_SHARE",
@@ -156,11 +158,12 @@ def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np
     return np.where(unlike, 0.0, scores)
 
 
-def prior(chars: NDArray[np.integer], raised: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return what scores are multiplied by for what texts are, whatever is asked for."""
-    longer = np.log(np.maximum(chars, SHORT_CHARS) / SHORT_CHARS)
-    weights: NDArray[np.float64] = np.maximum(1.0 - LENGTH_WEIGHT * longer, PRIOR_MIN)
-    return np.where(raised, RAISED * weights, weights)
+def prior(chars: int | None, raised: bool) -> float:  # noqa: FBT001 -- as a store gives them
+    """Return what a score is multiplied by for what a text is, whatever is asked for."""
+    weight = RAISED if raised else 1.0
+    if chars is None or chars <= SHORT_CHARS:
+        return weight
+    return weight * max(1.0 - LENGTH_WEIGHT * math.log(chars / SHORT_CHARS), PRIOR_MIN)
 
 
 def selective_terms(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:

@@ -497,8 +497,29 @@ class SearchReader(Protocol):
         """
         ...
 
-    def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:
-        """Return what is known of some texts before anything is asked."""
+    def passages(
+        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+    ) -> list[ScoredPassage]:
+        """Return the best passages for a match expression, whichever view shows them, best first.
+
+        Without a limit all of them, in any order.
+        """
+        ...
+
+    def shown_traits(
+        self,
+        view: View,
+        sequences: Sequence[int],
+        facet: str,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+    ) -> dict[int, TextTraits]:
+        """Return what is known of those of some texts that a search in a view may find."""
+        ...
+
+    def versions_with_facet(self, facet: str, limit: int) -> list[int]:
+        """Return versions that have a facet, whichever view shows them; at most `limit`."""
         ...
 
     def turns(

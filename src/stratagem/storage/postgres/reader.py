@@ -8,14 +8,14 @@ from functools import cache
 from typing import Protocol, cast
 
 from stratagem.engine.lineage import View
-from stratagem.engine.records import Kinds
-from stratagem.storage.contract import ScoredPassage, ScoredVersion, VectorRow
+from stratagem.engine.records import FACET_MARK, Kinds
+from stratagem.storage.contract import ScoredPassage, ScoredVersion, TextTraits, VectorRow
 from stratagem.storage.postgres.connection import PostgresCursor, StoredVector
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import query_terms, term_query
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.search import PASSAGE_ROW, SqlSearch
+from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.relational.settings import SqlSettings
 from stratagem.storage.relational.vectors import SqlVectors
@@ -97,7 +97,9 @@ class PostgresSearch(SqlSearch):
         terms = query_terms(expression)
         if not terms:
             return []
-        sql = _matches(len(view.lineage), len(terms), spaces=spaces is not None, tags=bool(tags))
+        sql = _ranking_statement(
+            "matches", len(view.lineage), len(terms), spaces=spaces is not None, tags=bool(tags)
+        )
         parameters = (
             view.time,
             limit,
@@ -108,6 +110,37 @@ class PostgresSearch(SqlSearch):
             *terms,
         )
         return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
+
+    def passages(
+        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+    ) -> list[ScoredPassage]:
+        terms = query_terms(expression)
+        if not terms:
+            return []
+        sql = _ranking_statement("passages", 0, len(terms), spaces=False, tags=False)
+        asked = term_query(self._workspace, terms)
+        parameters = (0, limit, *_filters(None, ()), asked, *map(float, weights), *terms)
+        return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
+
+    def shown_traits(
+        self,
+        view: View,
+        sequences: Sequence[int],
+        facet: str,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+    ) -> dict[int, TextTraits]:
+        given = (view.time, [*sequences], *_filters(spaces, tags), FACET_MARK + facet)
+        sql = statement(
+            "shown_traits",
+            len(view.lineage),
+            len(given) + 1,
+            spaces=spaces is not None,
+            tags=bool(tags),
+        )
+        rows = self._queries.tuples_of(TRAITS_ROW, sql, (*given, *view.lineage.numbers))
+        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term_query(self._workspace, [term]))
@@ -197,9 +230,9 @@ def _from_pgvector(sent: bytes) -> StoredVector:
 
 
 @cache
-def _matches(depth: int, terms: int, *, spaces: bool, tags: bool) -> str:
-    """Return the statement that ranks texts by some number of terms."""
-    sql = statement("matches", depth, 10, spaces=spaces, tags=tags)
+def _ranking_statement(name: str, depth: int, terms: int, *, spaces: bool, tags: bool) -> str:
+    """Return the statement of a name that ranks texts by some number of terms."""
+    sql = statement(name, depth, 10, spaces=spaces, tags=tags)
     first = 10 + 2 * depth
     numbers = range(terms)
     frequencies = (

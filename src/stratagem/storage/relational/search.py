@@ -16,10 +16,10 @@ from stratagem.storage.relational.session import NUMBER, Parameter, Queries, Sha
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PASSAGE_ROW", "SqlSearch"]
+__all__ = ["PASSAGE_ROW", "TRAITS_ROW", "SqlSearch"]
 
 PASSAGE_ROW = Shape[ScoredPassage]()
-_TRAITS_ROW = Shape[tuple[int, int | None, int]]()
+TRAITS_ROW = Shape[tuple[int, int | None, int]]()
 
 
 class SqlSearch(ABC):
@@ -42,11 +42,24 @@ class SqlSearch(ABC):
         limit: int | None,
     ) -> list[ScoredPassage]: ...
 
-    def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:
-        rows = self._queries.rows(
-            _TRAITS_ROW, "text_traits", self._queries.array(sequences), FACET_MARK + facet
-        )
-        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
+    @abstractmethod
+    def passages(
+        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+    ) -> list[ScoredPassage]: ...
+
+    @abstractmethod
+    def shown_traits(
+        self,
+        view: View,
+        sequences: Sequence[int],
+        facet: str,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+    ) -> dict[int, TextTraits]: ...
+
+    def versions_with_facet(self, facet: str, limit: int) -> list[int]:
+        return self._numbers("versions_with_tag", FACET_MARK + facet, limit)
 
     def turns(
         self,

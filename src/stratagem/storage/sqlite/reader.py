@@ -10,13 +10,13 @@ import orjson
 
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
-from stratagem.engine.records import Kinds
-from stratagem.storage.contract import ScoredPassage, Version
+from stratagem.engine.records import FACET_MARK, Kinds
+from stratagem.storage.contract import ScoredPassage, TextTraits, Version
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
-from stratagem.storage.relational.search import PASSAGE_ROW, SqlSearch
-from stratagem.storage.relational.session import Queries, Shape, SqlSession
+from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch
+from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.statements import STATEMENTS, statement
@@ -121,24 +121,31 @@ class SqliteSearch(SqlSearch):
         tags: Sequence[str],
         limit: int | None,
     ) -> list[ScoredPassage]:
-        wanted = sorted(set(tags))
-        parameters = (
-            view.time,
-            expression,
-            limit,
-            *weights,
-            _json_array(spaces or ()),
-            _json_array(wanted),
-            len(wanted),
-        )
-        sql = statement(
-            "all_matches" if limit is None else "matches",
-            len(view.lineage),
-            len(parameters) + 1,
-            spaces=spaces is not None,
-            tags=bool(tags),
-        )
-        return self._queries.tuples_of(PASSAGE_ROW, sql, (*parameters, *view.lineage.numbers))
+        name = "all_matches" if limit is None else "matches"
+        given = (view.time, expression, limit, *weights)
+        sql, parameters = _filter(name, view, given, spaces, tags)
+        return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
+
+    def passages(
+        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+    ) -> list[ScoredPassage]:
+        if limit is None:
+            return self._queries.rows(PASSAGE_ROW, "all_passages", expression, *weights)
+        return self._queries.rows(PASSAGE_ROW, "passages", expression, limit, *weights)
+
+    def shown_traits(
+        self,
+        view: View,
+        sequences: Sequence[int],
+        facet: str,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+    ) -> dict[int, TextTraits]:
+        given = (view.time, _json_array(sequences), FACET_MARK + facet, None, None, None)
+        sql, parameters = _filter("shown_traits", view, given, spaces, tags)
+        rows = self._queries.tuples_of(TRAITS_ROW, sql, parameters)
+        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term)
@@ -146,6 +153,26 @@ class SqliteSearch(SqlSearch):
     def text_count(self) -> int:
         averages = self._queries.value(bytes, "text_averages")
         return _first_varint(averages) if averages else 0
+
+
+def _filter(
+    name: str,
+    view: View,
+    given: tuple[Parameter, ...],
+    spaces: Sequence[int] | None,
+    tags: Sequence[str],
+) -> tuple[str, tuple[Parameter, ...]]:
+    """Return a statement with its filters, whose parameters follow those that are given."""
+    wanted = sorted(set(tags))
+    parameters = (*given, _json_array(spaces or ()), _json_array(wanted), len(wanted))
+    sql = statement(
+        name,
+        len(view.lineage),
+        len(parameters) + 1,
+        spaces=spaces is not None,
+        tags=bool(tags),
+    )
+    return sql, parameters + view.lineage.numbers
 
 
 def _json_array(items: Sequence[int] | Sequence[str]) -> str:

@@ -469,11 +469,28 @@ FROM found f CROSS JOIN rarity r CROSS JOIN LATERAL (
 ) shown
 ORDER BY score DESC, f.seq DESC, f.passage LIMIT $3
 
--- name: text_traits
--- How many characters some texts (an array of sequences) have, and whether they have a facet.
+-- name: passages
+-- The same, whichever view shows them.
+WITH found AS MATERIALIZED (
+    SELECT x.seq, x.passage, x.tokens, {frequencies}
+    FROM texts x WHERE x.workspace = $1 AND x.terms @@ $7::tsquery
+), rarity AS MATERIALIZED (
+    SELECT t.tokens / t.texts::float8 AS average, {rarities}
+    FROM found f JOIN text_totals t ON t.workspace = $1 GROUP BY t.texts, t.tokens
+)
+SELECT f.seq, f.passage, {score} AS score FROM found f CROSS JOIN rarity r
+ORDER BY score DESC, f.seq DESC, f.passage LIMIT $3
+
+-- name: shown_traits
+-- Which of some texts (an array of sequences) a search in a view may find: how many characters they
+-- have, and whether they have a facet.
 SELECT v.seq, v.chars, EXISTS (
-    SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = $3 AND t.seq = v.seq)
-FROM versions v WHERE v.workspace = $1 AND v.seq = ANY ($2::bigint[])
+    SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = $7 AND t.seq = v.seq)
+FROM versions v WHERE v.workspace = $1 AND v.seq = ANY ($3::bigint[]) AND {visible} {spaces} {tags}
+
+-- name: versions_with_tag
+-- Some versions that have a tag, whichever view shows them.
+SELECT seq FROM tags WHERE workspace = $1 AND tag = $2 LIMIT $3
 
 -- name: term_frequency
 -- Fragment: how often a term ({term} is its parameter) occurs in each field, as one number.

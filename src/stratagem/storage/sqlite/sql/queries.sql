@@ -242,9 +242,25 @@ SELECT v.seq, texts.rowid & 255, -bm25(texts, ?4, ?5, ?6)
 FROM texts CROSS JOIN versions v ON v.seq = texts.rowid >> 8
 WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
 
--- name: text_traits
--- How many characters some texts (a JSON array of sequences) have, and whether they have a facet.
-SELECT v.seq, v.chars, EXISTS (SELECT 1 FROM tags t WHERE t.tag = ?2 AND t.seq = v.seq) FROM json_each(?1) w CROSS JOIN versions v ON v.seq = w.value
+-- name: passages
+-- The best passages for a match expression, whichever view shows them.
+SELECT texts.rowid >> 8, texts.rowid & 255, -bm25(texts, ?3, ?4, ?5) AS score
+FROM texts WHERE texts MATCH ?1 ORDER BY score DESC, texts.rowid >> 8 DESC, texts.rowid LIMIT ?2
+
+-- name: all_passages
+-- All passages for a match expression, whichever view shows them, in no order.
+SELECT texts.rowid >> 8, texts.rowid & 255, -bm25(texts, ?2, ?3, ?4) FROM texts WHERE texts MATCH ?1
+
+-- name: shown_traits
+-- Which of some texts (a JSON array of sequences) a search in a view may find: how many characters
+-- they have, and whether they have a facet.
+SELECT v.seq, v.chars, EXISTS (SELECT 1 FROM tags t WHERE t.tag = ?3 AND t.seq = v.seq)
+FROM json_each(?2) w CROSS JOIN versions v ON v.seq = w.value
+WHERE {visible} {spaces} {tags}
+
+-- name: versions_with_tag
+-- Some versions that have a tag, whichever view shows them.
+SELECT seq FROM tags WHERE tag = ?1 LIMIT ?2
 
 -- name: spaces_filter
 -- Fragment: only these spaces (a JSON array of their numbers).

@@ -1,0 +1,91 @@
+"""What a search by words finds is what ranking everything would find."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import stratagem
+from stratagem.search import index
+
+
+@pytest.fixture
+def db() -> Iterator[stratagem.Stratagem]:
+    with stratagem.open(":memory:", embedder="none", durability="fast") as opened:
+        yield opened
+
+
+def keys(
+    db: stratagem.Stratagem, query: str, *, k: int = 10, branch: str | None = None
+) -> list[str]:
+    found = db.memory.search(query, k=k, branch=branch, min_score=0)
+    return [hit.key or "" for hit in found.results]
+
+
+def fill(db: stratagem.Stratagem, count: int) -> None:
+    db.memory.store(
+        items=[
+            {"key": f"k{number}", "value": "harbour " + "word " * number} for number in range(count)
+        ]
+    )
+
+
+def test_an_instruction_comes_up_from_below_the_first_page(db: stratagem.Stratagem) -> None:
+    fill(db, 60)
+    instruction = "Always show the harbour first. " + "Mind the long way round it. " * 2
+    db.memory.store("wish", instruction)
+
+    assert "wish" in keys(db, "harbour", k=10)
+
+
+def test_more_instructions_than_are_listed_are_weighed_all_the_same(
+    db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(db, 60)
+    db.memory.store("wish", "Always show the harbour first. " + "Mind the long way round it. " * 2)
+    db.memory.store("other", "Always include the units.")
+    known = keys(db, "harbour", k=20)
+
+    monkeypatch.setattr(index, "_RAISED_LISTED_MAX", 1)
+
+    assert keys(db, "harbour", k=20) == known
+
+
+def test_versions_that_were_replaced_take_no_place(db: stratagem.Stratagem) -> None:
+    db.memory.store("kept", "harbour " + "padding " * 40)
+    for number in range(300):
+        db.memory.store("note", f"harbour {number}")
+    db.memory.store("note", "something else")
+
+    for _ in range(3):
+        assert keys(db, "harbour") == ["kept"]
+
+
+def test_a_search_by_words_finds_what_its_branch_shows(db: stratagem.Stratagem) -> None:
+    fill(db, 30)
+    db.memory.fork("trial")
+    db.memory.forget("k0", branch="trial")
+    db.memory.store("k1", "something else", branch="trial")
+    db.memory.store("own", "harbour", branch="trial")
+
+    assert keys(db, "harbour", k=3) == ["k0", "k1", "k2"]
+    assert keys(db, "harbour", k=3, branch="trial") == ["own", "k2", "k3"]
+    assert len(keys(db, "harbour", k=50, branch="trial")) == 29
+
+
+def test_a_text_of_many_passages_leaves_room_for_others(db: stratagem.Stratagem) -> None:
+    fill(db, 5)
+    db.memory.store("book", "harbour harbour harbour light and sea. " * 4_000)
+
+    assert set(keys(db, "harbour", k=6)) == {"book", "k0", "k1", "k2", "k3", "k4"}
+
+
+def test_common_words_are_asked_for_where_the_rare_ones_find_nothing_here(
+    db: stratagem.Stratagem,
+) -> None:
+    db.memory.store(items=[{"key": f"k{n}", "value": f"harbour {n}"} for n in range(300)])
+    db.memory.store("elsewhere", "harbour lighthouse")
+    db.memory.fork("trial")
+    db.memory.forget("elsewhere", branch="trial")
+
+    assert len(keys(db, "harbour lighthouse", branch="trial")) == 10
+    assert keys(db, "harbour lighthouse", k=1) == ["elsewhere"]
