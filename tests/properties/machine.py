@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -24,7 +26,7 @@ from stratagem.storage.branch_merge import Strategy
 from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
 from tests.postgres import a_workspace
-from tests.properties.model import Key, Line, Merge, Model
+from tests.properties.model import Key, Line, Merge, Model, expired
 
 WORDS = ("amber", "birch", "cedar", "drift", "ember")
 NAMESPACES = ("n1", "n2")
@@ -240,6 +242,41 @@ class Histories(RuleBasedStateMachine):
         assert answer.deleted == there
         if there:
             self.model.write(line, key, None, self.clock.now)
+
+    @rule(pick=picks, namespace=st.sampled_from(NAMESPACES))
+    def delete_namespace(self, pick: int, namespace: str) -> None:
+        line = self.line(pick)
+        shown = line.now().shown(self.clock.now)
+        gone = [key for key in shown if key[0] == namespace]
+
+        answer = self.memory.delete_namespace(namespace, branch=line.name)
+
+        assert answer.deleted == len(gone)
+        assert answer.events == sum(each.namespace == namespace for each in line.now().log)
+        self.model.write_all(line, dict.fromkeys(gone), self.clock.now)
+        assert answer.version == (self.model.sequence if gone else None)
+
+    @rule(pick=picks, when=picks, namespace=st.sampled_from(NAMESPACES))
+    def restore_namespace(self, pick: int, when: int, namespace: str) -> None:
+        line = self.line(pick)
+        as_of, sequence, time = self.moment(when)
+        if as_of is None:
+            return
+        past = line.state(sequence).shown(time)
+        held = {key: node for key, node in past.items() if key[0] == namespace}
+        shown = line.now().shown(self.clock.now)
+        lost = {
+            key: node.content
+            for key, node in held.items()
+            if key not in shown and node.content and not expired(node.content, self.clock.now)
+        }
+
+        answer = self.memory.restore_namespace(namespace, as_of, branch=line.name)
+
+        assert answer.restored == len(lost)
+        assert answer.kept == sum(key in shown for key in held)
+        self.model.write_all(line, lost, self.clock.now)
+        assert answer.version == (self.model.sequence if lost else None)
 
     @rule(pick=picks, data=json_values, namespace=st.sampled_from(NAMESPACES))
     def log(self, pick: int, data: Any, namespace: str) -> None:
@@ -520,6 +557,55 @@ class Histories(RuleBasedStateMachine):
                 assert entry.version == node.sequence
                 assert entry.tags == node.content.get("tags", [])
                 assert (entry.expires is None) == ("expires_at" not in node.content)
+
+    @rule(pick=picks, when=picks, by_key=st.booleans(), tag=st.sampled_from((None, "t1")))
+    def list_everything(self, pick: int, when: int, by_key: bool, tag: str | None) -> None:
+        line = self.line(pick)
+        as_of, sequence, time = self.moment(when)
+        state = line.state(sequence)
+        for namespace in NAMESPACES:
+            expected = [
+                (node.sequence, key[1])
+                for key, node in state.shown(time).items()
+                if key[0] == namespace
+                and (tag is None or tag in (node.content or {}).get("tags", []))
+            ]
+            listed = self.pages(
+                self.memory.list,
+                namespace=namespace,
+                branch=line.name,
+                as_of=as_of,
+                tags=[tag] if tag else None,
+                order="key" if by_key else "newest",
+            )
+            order = sorted(expected, key=itemgetter(1)) if by_key else sorted(expected)[::-1]
+            assert [(each.version, each.key) for each in listed] == order
+            logged = self.pages(
+                self.memory.events,
+                namespace=namespace,
+                branch=line.name,
+                as_of=as_of,
+                order="oldest" if by_key else "newest",
+            )
+            events = [each.sequence for each in state.log if each.namespace == namespace]
+            assert [each.sequence for each in logged] == (events if by_key else events[::-1])
+        counted = self.memory.namespaces(branch=line.name, as_of=as_of)
+        assert {each.name: (each.entries, each.events) for each in counted} == {
+            namespace: counts
+            for namespace in NAMESPACES
+            if (counts := state.counts(namespace, time)) != (0, 0)
+        }
+
+    def pages(self, read: Callable[..., Any], **given: Any) -> list[Any]:
+        """Read a list page by page."""
+        found: list[Any] = []
+        cursor: str | None = None
+        while True:
+            page = read(**given, limit=2, cursor=cursor)
+            found += page
+            cursor = page.next
+            if cursor is None:
+                return found
 
     @rule(pick=picks, when=picks, key=keys)
     def read_history(self, pick: int, when: int, key: Key) -> None:

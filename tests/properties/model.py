@@ -6,6 +6,7 @@ It knows nothing of logs, lineages, knowledge or read models, and answers the sa
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +52,11 @@ class State:
             for key, node in self.entries.items()
             if node.content is not None and not expired(node.content, time)
         }
+
+    def counts(self, namespace: str, time: int) -> tuple[int, int]:
+        """Return how many entries and logged events a namespace shows at a time."""
+        entries = sum(key[0] == namespace for key in self.shown(time))
+        return entries, sum(each.namespace == namespace for each in self.log)
 
 
 @dataclass
@@ -147,6 +153,19 @@ class Model:
         parents = (before,) if before else ()
         state.put(key, Node(copy.deepcopy(content), line.id, self.sequence + 1, parents))
         self.commit(1, clock)
+
+    def write_all(self, line: Line, written: dict[Key, dict[str, Any] | None], clock: int) -> None:
+        """Write some entries in one transaction, in the order of their keys."""
+        if not written:
+            return
+        state = self.change(line)
+        for place, key in enumerate(sorted(written), 1):
+            self.subjects.setdefault(key, self.sequence)
+            before = state.entries.get(key)
+            content = copy.deepcopy(written[key])
+            parents = (before,) if before else ()
+            state.put(key, Node(content, line.id, self.sequence + place, parents))
+        self.commit(len(written), clock)
 
     def write_hidden(self, key: Key, clock: int) -> None:
         """Note a write within a transaction, which only that sees."""

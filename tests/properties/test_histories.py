@@ -30,7 +30,21 @@ def test_random_walks_agree_with_the_naive_model() -> None:
     with seeded() as number:
         taken = walk(range(30), 60, number=number)
 
-    assert min(taken[name] for name in ("merge", "diff", "search", "purge", "restore")) > 0
+    assert (
+        min(
+            taken[name]
+            for name in (
+                "merge",
+                "diff",
+                "search",
+                "purge",
+                "restore",
+                "restore_namespace",
+                "list_everything",
+            )
+        )
+        > 0
+    )
 
 
 def test_a_branch_that_only_learnt_of_a_deletion_is_a_base_like_any_other() -> None:

@@ -1,9 +1,9 @@
 """Random walks: any operations in any order, on a real memory and on the naive model.
 
-A walk forks three replicas of the first branch, then writes (also in transactions), forgets, waits,
-forks, deletes, restores, purges and merges criss-cross on all of them, and looks at everything on the
-way. It ends
-with a full sync, after which all branches show the same. Product and model never differ.
+A walk forks three replicas of the first branch, then writes (also in transactions), forgets (also
+whole namespaces), waits, forks, deletes, restores, purges and merges criss-cross on all of them, and
+looks at everything on the way: recall, lists, history, search, status, diff and preview. It ends with
+a full sync, after which all branches show the same. Product and model never differ.
 
 `python -m tests.properties.walks --minutes 5` walks for as long as it is told, in SQLite and in
 PostgreSQL by turns, and prints how many walks were compared.
@@ -80,6 +80,12 @@ STEPS: Final[dict[str, tuple[int, Draw]]] = {
         "pick": _pick(draw), "key": draw.choice(KEYS), "off": draw.randrange(-1, 2),
     }),
     "forget": (6, lambda draw: {"pick": _pick(draw), "key": draw.choice(KEYS)}),
+    "delete_namespace": (1, lambda draw: {
+        "pick": _pick(draw), "namespace": draw.choice(NAMESPACES),
+    }),
+    "restore_namespace": (2, lambda draw: {
+        "pick": _pick(draw), "when": _pick(draw), "namespace": draw.choice(NAMESPACES),
+    }),
     "log": (3, lambda draw: {
         "pick": _pick(draw), "data": json_value(draw), "namespace": draw.choice(NAMESPACES),
     }),
@@ -102,6 +108,10 @@ STEPS: Final[dict[str, tuple[int, Draw]]] = {
     "purge": (1, lambda draw: {"key": draw.choice(KEYS)}),
     "purge_event": (1, lambda draw: {"pick": _pick(draw)}),
     "recall_everything": (4, lambda draw: {"pick": _pick(draw), "when": _pick(draw)}),
+    "list_everything": (3, lambda draw: {
+        "pick": _pick(draw), "when": _pick(draw), "by_key": draw.random() < 0.5,
+        "tag": draw.choice((None, "t1")),
+    }),
     "read_history": (3, lambda draw: {
         "pick": _pick(draw), "when": _pick(draw), "key": draw.choice(KEYS),
     }),
