@@ -154,7 +154,9 @@ class Model:
         state.put(key, Node(copy.deepcopy(content), line.id, self.sequence + 1, parents))
         self.commit(1, clock)
 
-    def write_all(self, line: Line, written: dict[Key, dict[str, Any] | None], clock: int) -> None:
+    def write_all(
+        self, line: Line, written: Mapping[Key, dict[str, Any] | None], clock: int
+    ) -> None:
         """Write some entries in one transaction, in the order of their keys."""
         if not written:
             return
