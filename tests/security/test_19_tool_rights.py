@@ -436,6 +436,11 @@ def test_a_virtual_server_has_the_tools_of_its_set_and_no_others(served: House) 
     assert names("root", "texts") == ["file_converter"]
     assert names("bob", "sums") == ["calculator"]
     assert names("bob", "texts") == []
+    assert names("bob", "nothing") == []
+    assert (
+        "There is no set of tools 'nothing'"
+        in ask("root", "nothing", "tools/list")["error"]["message"]
+    )
     assert worked["structuredContent"]["result"] == 42
     assert denied["isError"]
     assert "error" in ask("root", "texts", "resources/list")

@@ -338,6 +338,17 @@ def test_data_that_is_no_call_is_refused(socket: Client, data: Any) -> None:
     assert socket.event("mcp:error")["event"] == "mcp:tool:execute"
 
 
+@pytest.mark.parametrize("data", [{"requestId": "r"}, {"context": {"requestId": "r"}}])
+def test_an_event_that_there_is_not_is_answered(socket: Client, data: Any) -> None:
+    answer = socket.ask("mcp:tool:exekute", data)
+
+    error = socket.event("mcp:error")
+    assert answer["success"] is False
+    assert answer["error"]["message"] == error["message"] == "There is no event 'mcp:tool:exekute'."
+    assert "mcp:tool:execute" in error["hint"]
+    assert (error["event"], error["requestId"]) == ("mcp:tool:exekute", "r")
+
+
 @pytest.mark.parametrize("transport", ["websocket", "polling"])
 def test_a_foreign_page_is_refused(connect: Callable[..., Client], transport: str) -> None:
     client = connect(transport, "https://evil.example")

@@ -175,9 +175,13 @@ def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
     fitting = [each for each in having if not each.read_only or is_read_only(tool)]
     if not fitting:
         named = ", ".join(sorted(caller.tool_sets or ()))
-        why = "which has tools that change nothing only" if having else "where it is not"
+        why = (
+            f"{named} is for tools that change nothing, and it may change something"
+            if having
+            else f"it is not in {named}"
+        )
         raise PermissionDenied(
-            f"You may call the tools of {named}, {why}: not {tool.name}.",
+            f"Your token does not allow calling {tool.name}: {why}.",
             reason="toolset",
             tool=tool.name,
             toolsets=sorted(caller.tool_sets or ()),

@@ -74,6 +74,18 @@ class ExposedRegistry:
             if "unavailable" not in each and self._is_reachable(each["name"])
         ]
 
+    def require_set(self, name: str, caller: Caller) -> None:
+        """Check that there is a set of tools.
+
+        Raises:
+            MCPError: There is none of that name.
+        """
+        found = self._database.call("toolsets_list", {}, caller).get("toolsets", [])
+        known = sorted(each["name"] for each in found)
+        if name not in known:
+            words = f"There is no set of tools {name[:100]!r}; there are: {', '.join(known)}."
+            raise MCPError(INVALID_PARAMS, words, {"toolset": name[:100], "toolsets": known})
+
     def _patterns(self, caller: Caller) -> list[Mapping[str, Any]]:
         """Return what is exposed: a name of a set stands for its tools, all else for itself."""
         named = [each for each in self._settings.expose if each.isidentifier() or "-" in each]

@@ -150,6 +150,9 @@ class _Handlers:
         if (tool_set := tool_set_of(context)) is not None:
             narrowed = narrow(caller, tool_set)
             tools = await self._in_thread(lambda: self._registered.tools_of_set(narrowed))
+            # Whoever is limited to other sets is not told which ones there are.
+            if not tools and caller.tool_sets is None:
+                await self._in_thread(lambda: self._registered.require_set(tool_set, caller))
             return types.ListToolsResult(tools=tools)
         tools = await self._in_thread(lambda: self._tools.listing_for(caller))
         if self._settings.expose:

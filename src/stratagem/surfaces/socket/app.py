@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
+from difflib import get_close_matches
 from typing import Any, Final
 
 import socketio
@@ -16,6 +17,7 @@ from stratagem.errors import (
     ExecutionTimeout,
     InternalFault,
     InvalidInput,
+    OperationNotFound,
     RateLimited,
     StratagemError,
     Unauthenticated,
@@ -86,6 +88,7 @@ class Sockets:
             engineio_logger=_error_log("engineio.server"),
         )
         self._client_tools = ClientTools(self._server, database, self._rooms)
+        self._known_events: list[str] = []
         self._listening: dict[str | None, asyncio.Task[None]] = {}
         self._stream_slots: dict[str, ExitStack] = {}
         self._calls: dict[str, set[asyncio.Task[Any]]] = {}
@@ -130,30 +133,52 @@ class Sockets:
             "auto_correction:unsubscribe", subscriptions.unsubscribe, "auto_correction:unsubscribed"
         )
 
+        self._server.on("*", self._answer_unknown)
+
     def _on(self, name: str, work: Work, reply: str | None) -> None:
         """Answer an event: with another event, and by acknowledging it."""
+        self._known_events.append(name)
 
         async def handle(client: str, data: Any = None) -> Answer:
-            request = _request_of(data)
-            try:
-                given = _check_object(data)
-                principal = await self._reauthenticate(client)
-                with self._request_slot(principal):
-                    answer = await work(
-                        client, given, self._authenticator.caller(principal, "socket")
-                    )
-            except Exception as error:  # noqa: BLE001 -- the outermost frame
-                if isinstance(error, RateLimited):
-                    await self._authenticator.quotas.delay_refusal()
-                failure = _error_data(error)
-                shown = {**failure, "event": name, "requestId": request}
-                await self._server.emit("mcp:error", shown, to=client)
-                return {"success": False, "error": failure}
-            if reply is not None:
-                await self._server.emit(reply, answer, to=client)
-            return {"success": True, "data": answer}
+            return await self._answer(name, work, reply, client, data)
 
         self._server.on(name, handle)
+
+    async def _answer_unknown(self, name: str, client: str, *data: Any) -> Answer:
+        """Say that there is no such event: whoever waits for an answer would wait for ever."""
+        shown = str(name)[: limits.KEY_CHARS_MAX]
+
+        async def refuse(_client: str, _data: Mapping[str, Any], _caller: Caller) -> Any:
+            near = get_close_matches(shown, self._known_events, n=2)
+            raise OperationNotFound(
+                f"There is no event {shown!r}.",
+                field="event",
+                hint=f"Did you mean {' or '.join(near)}?"
+                if near
+                else "docs/gateway.md lists them.",
+            )
+
+        return await self._answer(shown, refuse, None, client, data[0] if data else None)
+
+    async def _answer(
+        self, name: str, work: Work, reply: str | None, client: str, data: Any
+    ) -> Answer:
+        request = _request_of(data)
+        try:
+            given = _check_object(data)
+            principal = await self._reauthenticate(client)
+            with self._request_slot(principal):
+                answer = await work(client, given, self._authenticator.caller(principal, "socket"))
+        except Exception as error:  # noqa: BLE001 -- the outermost frame
+            if isinstance(error, RateLimited):
+                await self._authenticator.quotas.delay_refusal()
+            failure = _error_data(error)
+            shown = {**failure, "event": name, "requestId": request}
+            await self._server.emit("mcp:error", shown, to=client)
+            return {"success": False, "error": failure}
+        if reply is not None:
+            await self._server.emit(reply, answer, to=client)
+        return {"success": True, "data": answer}
 
     async def _connect(self, client: str, environ: Mapping[str, Any], auth: Any = None) -> None:
         """Authenticate a client: by the header of its first request, or by its `auth` data."""
