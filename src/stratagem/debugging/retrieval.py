@@ -52,7 +52,7 @@ _LISTED_SHARE: Final = 0.5
 _SAME_HEADLINE_MAX: Final = 50
 # The same words in another place of the program, or with another cause, are another problem until
 # somebody says otherwise; `database is locked` is said of many a problem.
-_MOST: Final = {"ELSEWHERE": 0.35, "UNTELLING": 0.8}
+_MOST: Final = {"ELSEWHERE": 0.35, "OF_OTHERS": 0.35, "UNTELLING": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,8 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     found: dict[str, SimilarIncident] = {}
     if problem.fingerprint:
         for content in _contents(reader, view, facet_signature(problem.fingerprint)):
+            if agreement(problem.headlines, kept_headlines(content)).name == "OF_OTHERS":
+                continue
             comparison = _compare(problem, content)._replace(relevance=1.0)
             match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
             found[match.incident_id] = match
@@ -227,8 +229,11 @@ def _describe(text: str, found: Sequence[Headline]) -> Description:
 
 
 def _head(found: Headline) -> list[HeadWord]:
+    versions: dict[str, set[str]] = {}
+    for name, major in found.versions:
+        versions.setdefault(name, set()).add(major)
     return [
-        HeadWord(word, _word_terms(word), is_name)
+        HeadWord(word, _word_terms(word), is_name, frozenset(versions.get(word, ())))
         for words, is_name in ((found.names, True), (found.words, False))
         for word in words
     ]

@@ -25,6 +25,7 @@ rounded. `python -m evals debug` shows how well what is said agrees with what ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp, isnan
 from typing import Final, NamedTuple
@@ -61,16 +62,25 @@ _PROSE_TITLE: Final = 3.5
 _PROSE_GAP: Final = 4.0
 _PROSE_GAP_MAX: Final = 0.3
 _PROSE_MAX: Final = 0.95
+# What joins the parts of a name.
+_JOINTS: Final = frozenset("-_")
+# `@types/node` is not `node`. At most 60 characters are read.
+_SCOPE: Final = re.compile(r"@[\w.-]+/$")
+_SCOPE_CHARS_MAX: Final = 60
 # Shorter words are parts of too many others.
 _SUBSTRING_CHARS_MIN: Final = 4
 
 
 class HeadWord(NamedTuple):
-    """A word of a head, the terms it is found by, and whether it names something."""
+    """A word of a head, the terms it is found by, and whether it names something.
+
+    `versions` are those in which something of that name is asked for, where the head says so.
+    """
 
     text: str
     terms: frozenset[str]
     is_name: bool
+    versions: frozenset[str] = frozenset()
 
     @property
     def weight(self) -> float:
@@ -90,11 +100,14 @@ class Description(NamedTuple):
 
     def has(self, word: HeadWord) -> bool:
         """Whether it speaks of a word."""
+        # `torch` is not `torchvision`, nor `puma` a part of `puma_worker_killer`...
+        if word.is_name and len(word.terms) == 1 and not word.text.isdigit():
+            return _stands_in(word.text, self.text)
         if word.terms and word.terms <= self.terms:
             return True
         if word.text.isdigit() or len(word.text) < _SUBSTRING_CHARS_MIN:
             return False
-        # `torch` is not `torchvision`, but `connect` is in `reconnecting`.
+        # ...but `connect` is in `reconnecting`.
         return _stands_in(word.text, self.text) if word.is_name else word.text in self.text
 
 
@@ -182,20 +195,40 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
 
 
 def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:
-    ours = [(word, known.has(word)) for word in one]
-    theirs = [(word, asked.has(word)) for word in other]
+    ours = [(word, _speaks_of(known, other, word)) for word in one]
+    theirs = [(word, _speaks_of(asked, one, word)) for word in other]
     return _HeadPair(ours, theirs, _share(ours), _share(theirs))
 
 
+def _speaks_of(description: Description, head: Head, word: HeadWord) -> bool:
+    """Say whether a description, or this head of it, has a word, and in no other version."""
+    is_there = any(other.text == word.text for other in head) or description.has(word)
+    return is_there and not _is_other_version(word, head)
+
+
+def _is_other_version(word: HeadWord, head: Head) -> bool:
+    """Say whether a head asks for what a word names, in another version only."""
+    if not word.versions:
+        return False
+    same_name = (other.versions for other in head if other.text == word.text)
+    return any(versions and not versions & word.versions for versions in same_name)
+
+
 def _stands_in(name: str, text: str) -> bool:
-    """Say whether a text has a name whole, with no letter or digit on either side."""
+    """Say whether a text has a name whole, and not as a part of a longer one."""
     begin = text.find(name)
     while begin >= 0:
         end = begin + len(name)
-        if not text[max(0, begin - 1) : begin].isalnum() and not text[end : end + 1].isalnum():
+        before = text[max(0, begin - _SCOPE_CHARS_MAX) : begin]
+        if not (_goes_on(text[end : end + 2]) or _goes_on(before[:-3:-1]) or _SCOPE.search(before)):
             return True
         begin = text.find(name, begin + 1)
     return False
+
+
+def _goes_on(signs: str) -> bool:
+    """Say whether a name goes on with these signs: `torch-geometric` is not `torch`."""
+    return signs[:1].isalnum() or (signs[:1] in _JOINTS and signs[1:].isalpha())
 
 
 def _share(words: Sequence[CheckedWord]) -> float:

@@ -127,8 +127,9 @@ def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
     fingerprint, headlines = fingerprint_and_headlines(error)
     for card in cards:
         known = [Headline.from_dict(each) for each in card.headlines]
-        same = agreement(headlines, known).name == "SAME" if known and headlines else False
-        if (fingerprint and fingerprint == card.fingerprint) or same:
+        agreed = agreement(headlines, known).name if known and headlines else "NONE"
+        same_signature = fingerprint == card.fingerprint if fingerprint else False
+        if agreed == "SAME" or (same_signature and agreed != "OF_OTHERS"):
             yield card
 
 

@@ -35,7 +35,7 @@ SHELL: Final = {
     ),
     "pip: no distribution": (
         "ERROR: Could not find a version that satisfies the requirement torchx==9.9 (from versions: none)\nERROR: No matching distribution found for torchx==9.9\n",
-        "Collecting requests\n  Using cached requests-2.31.0-py3-none-any.whl (62 kB)\nERROR: Could not find a version that satisfies the requirement torchx==8.1.2 (from versions: none)\nERROR: No matching distribution found for torchx==8.1.2\n",
+        "Collecting requests\n  Using cached requests-2.31.0-py3-none-any.whl (62 kB)\nERROR: Could not find a version that satisfies the requirement torchx==9.1.2 (from versions: none)\nERROR: No matching distribution found for torchx==9.1.2\n",
     ),
     "pip: no other distribution": (
         "ERROR: Could not find a version that satisfies the requirement torchy==9.9 (from versions: none)\nERROR: No matching distribution found for torchy==9.9\n",

@@ -186,6 +186,51 @@ MISSING = {
     "variable": ("Use of uninitialized value {} in addition (+)", "$qty", "$sum"),
     "c": ("fatal error: {}: No such file or directory", "zlib.h", "curl.h"),
 }
+# Package managers by what they say of a package that they cannot get; `{}` is its name.
+PACKAGES = {
+    "npm version": "npm ERR! code ETARGET\nnpm ERR! notarget No matching version found for {}@^9.0.0.",
+    "npm address": "npm ERR! 404 Not Found - GET https://registry.npmjs.org/{} - Not found",
+    "npm peer": "npm error code ERESOLVE\nnpm error ERESOLVE could not resolve\nnpm error Found: {}@8.2.0",
+    "npm engine": (
+        "npm ERR! code EBADENGINE\nnpm ERR! engine Unsupported engine\n"
+        "npm ERR! engine Not compatible with your version of node/npm: {}@3.0.0"
+    ),
+    "pnpm": " ERR_PNPM_FETCH_404  GET https://registry.npmjs.org/{}: Not Found - 404",
+    "yarn": "➤ YN0000: ┌ Resolution step\n➤ YN0035: │ {}@npm:^4.17.21: Package not found",
+    "pip": "ERROR: Cannot install {}==0.1.0 because these package versions have conflicting dependencies.",
+    "uv": (
+        "  × No solution found when resolving dependencies:\n"
+        "  ╰─▶ Because {} was not found in the package registry and you require {}, we can conclude"
+    ),
+    "poetry": "Because app depends on {} (^1.14) which doesn't match any versions, version solving failed.",
+    "cargo": "error: failed to download from `https://static.crates.io/crates/{}/0.17.8/download`",
+    "cargo version": 'error: failed to select a version for the requirement `{} = "^9"`',
+    "go": (
+        "go: a.io/{}@v0.3.1: reading https://proxy.golang.org/a.io/{}/@v/v0.3.1.info: 404 Not Found"
+    ),
+    "bundler": "Could not find gem '{} (~> 9.0)' in rubygems repository https://rubygems.org/ or here.",
+    "gem": "An error occurred while installing {} (0.5.6), and Bundler cannot continue.",
+    "maven": "Could not find artifact com.acme:{}:jar:1.4.2 in central (https://repo.maven.org/maven2)",
+    "gradle": (
+        "Execution failed for task ':app:compileJava'.\n> Could not resolve all files for configuration "
+        "':app:compileClasspath'.\n   > Could not find com.acme:{}:2.1.0."
+    ),
+    "nuget": "error NU1605: Detected package downgrade: {} from 13.0.3 to 12.0.3. Reference it directly",
+    "composer": (
+        "Your requirements could not be resolved to an installable set of packages.\n\n  Problem 1\n"
+        "    - Root composer.json requires {} ^9.0, found {}[1.0.0] but it does not match the constraint."
+    ),
+    "composer address": 'The "https://repo.packagist.org/p2/acme/{}.json" file could not be downloaded',
+    "apt": "E: Failed to fetch http://archive.ubuntu.com/pool/main/x/{}_7.68.0-1_amd64.deb  404  Not Found",
+    "pacman": "error: target not found: {}",
+    "docker": "Error response from daemon: manifest for {}:2.4 not found: manifest unknown",
+    "helm": "Error: failed to fetch https://charts.example.com/stable/{}-6.1.0.tgz : 404 Not Found",
+    "helm repo": "Error: INSTALLATION FAILED: repo {} not found",
+    "conan": "ERROR: Package '{}/9.9.0' not resolved: Unable to find '{}/9.9.0' in remotes.",
+    "cabal": "cabal: Could not resolve dependencies:\n[__1] unknown package: {} (dependency of shop)",
+    "git": "fatal: repository 'https://github.com/acme/{}.git/' not found",
+    "model": "Repository Not Found for url: https://huggingface.co/api/models/acme/{}.",
+}
 
 
 def meet(asked: str, stored: str) -> bool:
@@ -227,6 +272,41 @@ def test_what_is_missing_is_a_name_in_every_ecosystem(
 
     assert name.lower() in found.names
     assert not meet(message.format(name), message.format(another))
+
+
+@pytest.mark.parametrize("message", PACKAGES.values(), ids=PACKAGES)
+def test_a_package_that_cannot_be_got_is_a_name_with_every_manager(message: str) -> None:
+    # Both are words of the language as well: where they stand makes them names.
+    one, other = message.replace("{}", "chalk"), message.replace("{}", "sugar")
+
+    assert any("chalk" in each.names for each in find_headlines(one))
+    assert meet(one, one)
+    assert not meet(one, other)
+    assert signature(one) != signature(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "No matching version found for chalk@^9.0.0.",
+            "No matching version found for chalk@9.1.2",
+        ),
+        ("no versions of torch==1.7.1 found", "no versions of torch==1.8 found"),
+        ("manifest for acme/api:2.4 not found", "manifest for acme/api:2.9-rc1 not found"),
+    ],
+)
+def test_a_package_is_known_by_its_major_version(one: str, other: str) -> None:
+    assert meet(one, other)
+    for old, new in (("chalk@9", "chalk@8"), ("torch==1", "torch==2"), ("api:2", "api:3")):
+        assert not meet(one, other.replace(old, new)) or old not in other
+
+
+def test_the_last_clause_of_an_error_without_names_is_its_cause() -> None:
+    wrapped = "Error: the upload was stopped: no space is left on the device"
+
+    assert meet("no space is left on the device", wrapped)
+    assert not meet("no such file or directory", "Error: config.yaml: no such file or directory")
 
 
 def test_what_names_no_cause_has_no_key() -> None:

@@ -127,7 +127,7 @@ def test_values_of_one_kind_become_one(kind: str, sentence: str) -> None:
         ("undefined reference to `md5_init2'", "undefined reference to 'md5_init2'"),
         (
             "No matching distribution found for torch2==1.9",
-            "No matching distribution found for torch2==<n>",
+            "No matching distribution found for torch2@1",
         ),
         ("python3: command not found", "python3: command not found"),
         ("libcudart.so.11.0: cannot open", "libcudart.so.11.0: cannot open"),

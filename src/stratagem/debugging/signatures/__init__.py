@@ -45,7 +45,7 @@ __all__ = [
     "signature_fields",
 ]
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 _DIGEST_CHARS: Final = 32
 

@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 
 from stratagem.debugging.signatures.lines import LogLine
 
-__all__ = ["WEAK", "Span", "Window", "prose", "window", "worst"]
+__all__ = ["CALM_LEVELS", "WEAK", "Span", "Window", "only_summarises", "prose", "window", "worst"]
 
 # Such a line only uses a word that errors use: it may be prose.
 WEAK: Final = 3
 _SUMMARY: Final = 2
+_TOLD: Final = 4
 _STATED: Final = 6
 _COMPILE: Final = 7
 _RAISED: Final = 9
@@ -53,7 +54,11 @@ _SUMMARIES: Final = (
     r"(?<!\d)\d{1,6} (?:failed|errors?|failures?)(?:[.!]? *=*$|, | in \d)|test result: FAILED",
     r"^error: test failed|^SUMMARY: |^Aborted|ABORTING|^Some errors have detailed",
     # What it was about comes below.
-    r"^(?:npm )?(?:ERR!|error) code E404$|^code E404$|\b404 Not Found - (?:GET|PUT) |^Problem \d+$",
+    r"^(?:npm )?(?:ERR!|error) code E[A-Z0-9]+$|^code E[A-Z0-9]+$|^Problem \d+$",
+    r"\b404 Not Found - (?:GET|PUT) ",
+    # Gradle says what it was about one level deeper.
+    r"Execution failed for task|Could not resolve all |^A problem occurred ",
+    r"subprocess-exited-with-error|^Warning message:$",
     r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
 )
 # Somebody raised something.
@@ -82,9 +87,19 @@ _STATEMENTS: Final = (
     r"\bHTTP(?:/[\d.]+)? [45]\d\d|failed to solve",
     r"Error response from daemon|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|^\(error\) ",
     r"[Oo]ut of memory|No space left|^[Ee]rror: |[A-Z]\w{0,80}(?:Error|Exception): ",
-    r"[Cc](?:ould not|annot) (?:connect|find|resolve|open)|\bCUDA error|signal SIG|version [`']",
+    r"[Cc](?:ould(?: not|n't)|annot) (?:connect|find|resolve|open)",
+    r"\bCUDA error|signal SIG|version [`']",
     r"is not in (?:this|the npm) registry|could not be found in any version",
     r": \d+: \S+: not found$|unbound variable|[Ss]yntax error",
+)
+# What a package manager could not find or bring together.
+_MISSING: Final = (
+    r"\b[Nn]o (?:matching|available|compatible|candidates?|versions?|solution|package|formula)\b",
+    r"\b[Nn]ot [Ff]ound\b|could not be (?:found|resolved|downloaded|loaded)",
+    r"\bno (?:such|installation) ",
+    r"does(?:n't| not) (?:exist|match)\b|[Uu]nable to (?:find|locate|resolve|select|fetch)",
+    r"[Ff]ailed to (?:fetch|download|pull|resolve|select)|[Uu]nsupported|[Uu]nknown package",
+    r"[Nn]ot compatible|[Ii]ncompatible|conflicting|is not (?:in (?:this|the) |available)",
 )
 _WORDS: Final = (
     (
@@ -100,6 +115,7 @@ _WEIGHTS: Final = tuple(
         (_RAISED, _RAISINGS),
         (_COMPILE, _COMPILERS),
         (_STATED, _STATEMENTS),
+        (_TOLD, _MISSING),
         (WEAK, _WORDS),
         (1, (r"(?i)\bwarn(?:ing)?\b",)),
     )
@@ -111,12 +127,12 @@ _SPARED: Final = re.compile(
     r"|unexpected|missing|crash|abort|reject|unauth|forbid|unavail|kill|warn|no (?:such|space|req)"
     r"|library|sqlstate|ora-|e11000|e: |reset|status|exit|http|dumped|oom|memory|signal|version"
     r"|unbound|make|ninja|returned|log of|summary|process|syscall|path |\* |\.go:|\w\.[a-z]\w+: "
-    r"|[a-z]{5}: "
+    r"|[a-z]{5}: |no [a-z]|incompatible|conflicting|unsupported|unknown"
 )
 _BAD_LEVELS: Final = frozenset(
     {"ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "SEVERE", "ALERT", "EMERG", "PANIC"}
 )
-_CALM_LEVELS: Final = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE"})
+CALM_LEVELS: Final = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE"})
 # What a level makes of a line that says little itself.
 _LEVEL_WEIGHTS: Final = {0: 4, 1: 4, WEAK: 5}
 
@@ -161,11 +177,16 @@ def worst(lines: Sequence[LogLine]) -> Span | None:
     return Span(group[0], group[-1] + 1, top)
 
 
+def only_summarises(line: LogLine) -> bool:
+    """Say whether a line says only that something before it went wrong."""
+    return _weight(line, graded=False) == _SUMMARY
+
+
 def prose(lines: Sequence[LogLine]) -> str:
     """Return what a text says that names no error: what is marked as code, or all but chatter."""
     fences = [number for number, line in enumerate(lines) if line.text.startswith("```")]
     fenced = lines[fences[0] + 1 : fences[1]] if len(fences) > 1 else []
-    for part in (fenced, [line for line in lines if line.level not in _CALM_LEVELS], lines):
+    for part in (fenced, [line for line in lines if line.level not in CALM_LEVELS], lines):
         if said := " ".join(line.text.strip() for line in part if line.text):
             return said
     return ""
@@ -191,7 +212,7 @@ def _line_begin(text: str, begin: int, end: int) -> int:
 
 def _weight(line: LogLine, *, graded: bool) -> int:
     text = line.text.strip()
-    if not text or (graded and line.level in _CALM_LEVELS):
+    if not text or (graded and line.level in CALM_LEVELS):
         return 0
     weight = 0
     if _SPARED.search(text):

@@ -14,8 +14,12 @@ from typing import Final
 from stratagem import redaction
 from stratagem.debugging.signatures import error_lines, frames, heads, lines, stacks
 from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
-from stratagem.debugging.signatures.headlines import Headline, headline_of
-from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise
+from stratagem.debugging.signatures.headlines import (
+    Headline,
+    headline_of,
+    names_something,
+)
+from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise, packages
 
 __all__ = ["find_error", "find_headlines", "headline", "signature", "signature_and_headlines"]
 
@@ -30,6 +34,9 @@ _WINDOW_CHARS_MAX: Final = 300_000
 # Of a longer text only the error is masked.
 _MASKED_CHARS_MAX: Final = 100_000
 _LINES_BEFORE: Final = 2
+_LINES_TO_NAME_MAX: Final = 3
+_LINES_OF_PACKAGES_MAX: Final = 12
+_PACKAGES_MAX: Final = 20
 _LINES_AFTER: Final = 10
 _CUT: Final = "\n...\n"
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
@@ -112,12 +119,31 @@ def find_headlines(text: str) -> list[Headline]:
 
 
 def _headlines_of(found: str) -> list[Headline]:
-    errors = _parse_errors(redaction.mask(found), for_headline=True)
-    return [
-        headline_of(error, names_a_cause=_names_a_cause(normalise(error.head)))
-        for error in errors
-        if error.head
-    ]
+    masked = redaction.mask(found)
+    errors = _parse_errors(masked, for_headline=True)
+    headlines = [_headline(each) for each in errors if each.head]
+    if headlines:
+        headlines[0] = headlines[0]._replace(packages=_packages_around(errors, masked))
+    if headlines and (clause := heads.innermost_clause(errors[-1].head)):
+        root = _headline(ParsedError(clause, errors[-1].frames))
+        # What names something in front of it is more than a wrapping.
+        if set(headlines[-1].names) <= set(root.names):
+            headlines.append(root)
+    return headlines
+
+
+def _packages_around(errors: list[ParsedError], text: str) -> tuple[str, ...]:
+    """Return the packages that an error names, or, where it has no frames, the lines around it."""
+    said = [error.head for error in errors]
+    if len(errors) == 1 and not errors[0].frames:
+        calm = error_lines.CALM_LEVELS
+        read = [line.text for line in lines.read(text) if line.text and line.level not in calm]
+        said += read[:_LINES_OF_PACKAGES_MAX]
+    return tuple(sorted({name for each in said for name in packages(each)}))[:_PACKAGES_MAX]
+
+
+def _headline(error: ParsedError) -> Headline:
+    return headline_of(error, names_a_cause=_names_a_cause(normalise(error.head)))
 
 
 def _signature(text: str) -> str:
@@ -149,13 +175,36 @@ def _parse_errors(text: str, *, for_headline: bool = False) -> list[ParsedError]
         # Of a longer text only the beginning would count, and that is not where it went wrong.
         return [ParsedError(said, [])] if said and len(said) <= CHARS_READ_MAX else []
     texts = [line.text for line in read]
-    head, _ = heads.compose(texts, span.line, len(texts), labelled=not for_headline)
+    head, end = heads.compose(texts, span.line, len(texts), labelled=not for_headline)
+    head = _with_name(head, read[end:])
     file = heads.place(texts[span.line])
     return [ParsedError(head, [frames.file_frame(file)] if file else [])]
 
 
+def _with_name(head: str, below: list[lines.LogLine]) -> str:
+    """Return a message that names nothing together with the lines below it, up to a name.
+
+    Package managers announce that something could not be resolved, and then say what.
+    """
+    if names_something(head):
+        return head
+    has_code = bool(headline_of(ParsedError(head, [])).names)
+    first = 0
+    said = [line for line in below if line.text.strip()][:_LINES_TO_NAME_MAX]
+    for number, line in enumerate(said, 1):
+        is_calm = line.level in error_lines.CALM_LEVELS
+        if is_calm or heads.is_note(line.text) or error_lines.only_summarises(line):
+            break
+        if packages(line.text):
+            return " ".join([head, *(each.text.strip() for each in said[:number])])
+        if not has_code and not first and names_something(line.text):
+            first = number
+    return " ".join([head, *(each.text.strip() for each in said[:first])])
+
+
 def _first_line(read: list[lines.LogLine]) -> list[lines.LogLine]:
-    return [line for line in read if line.text.strip()][:1]
+    filled = [line for line in read if line.text.strip()]
+    return [line for line in filled if not error_lines.only_summarises(line)][:1] or filled[:1]
 
 
 def _last_chain(read: list[lines.LogLine]) -> ErrorChain | None:

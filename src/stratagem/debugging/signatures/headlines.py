@@ -8,27 +8,35 @@ the whole. The headline is what both have in common. Its *key* is made of the no
 3. the file in front goes, once: what stands there later is part of the message;
 4. labels (`error:`, `panic:`, `Caused by:`), whoever passes it on, and types go; the last type is
    kept beside the key;
-5. places at the end go, and of several sentences the first stays, if it says
-something; 6. placeholders go, and what is left is put into lower case.
+5. places at the end go, and of several sentences the first stays, if it says something and names
+   what the others name;
+6. placeholders go, and what is left is put into lower case.
 
 *Names* are the words that tell one problem from another in the same words: what stands in quotes,
-what the rules know to be the name of a module, a command or a library, codes, and what is written
-like a symbol (`users_pkey`, `com.acme.Foo`, `EADDRINUSE`). *Words* are the others.
+what the rules know to be the name of a module, a command or a library, codes, what is written like
+a symbol (`users_pkey`, `com.acme.Foo`, `EADDRINUSE`), packages by what is asked of them
+(`chalk@5`) or by their address, and what stands alone behind the last colon. *Words* are the rest.
+*Packages* are those that the lines around an error name: two errors that name packages, and none in
+common, are two problems, whatever else they say.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from stratagem.debugging.signatures.error_chain import ParsedError
-from stratagem.debugging.signatures.placeholders import normalise, spans_of_names
+from stratagem.debugging.signatures.placeholders import (
+    normalise,
+    spans_of_names,
+    spans_of_resources,
+)
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Agreement", "Headline", "agreement", "headline_of"]
+__all__ = ["Agreement", "Headline", "agreement", "headline_of", "names_something"]
 
 _LABELS_MAX: Final = 4
 _SAID_WORDS_MIN: Final = 2
@@ -41,7 +49,7 @@ _DIGEST_CHARS: Final = 24
 
 _EXTENSIONS: Final = (
     r"(?:c|cc|cpp|cxx|h|hpp|hh|m|mm|go|rs|py|pyx|rb|erb|[cm]?js|[cm]?ts|jsx|tsx|vue|svelte|java|kts?|scala"
-    r"|cs|fs|vb|php|swift|dart|exs?|erl|hs|lua|pl|pm|r|jl|zig|o|a|s|sql|sh|bash|ya?ml|json|toml|tf|xml|gradle)"
+    r"|cs|fs|vb|php|swift|dart|exs?|erl|hs|lua|pl|pm|cgi|r|jl|zig|o|a|s|sql|sh|bash|ps|ya?ml|json|toml|tf|xml|gradle)"
 )
 # At most 600 characters: a head is cut before it gets here. That goes for all of these.
 _CODES: Final = tuple(
@@ -57,12 +65,13 @@ _CODES: Final = tuple(
     )
 )
 _FILE: Final = re.compile(
-    rf"^(?:[\w@+~%<>-][\w.@+~%<>-]{{0,120}}\.{_EXTENSIONS}(?:<n>)?(?: -|:) )(?=\S)"
+    rf"^(?:[\w@+~%<>-][\w.@+~%<>-]{{0,120}}\.{_EXTENSIONS}(?:<n>)?(?: -| ?:) )(?=\S)"
 )
 _LABEL: Final = re.compile(
     r"^(?:(?:fatal )?error: |(?:Fatal |FATAL )?(?:ERROR|Error): |FATAL: |fatal: |panic: |panicked: "
     r"|Error response from daemon: "
     r"|(?:npm )?(?:ERR!|error) (?=code |[A-Z])|Uncaught |Unhandled |Caused by: "
+    r"|[A-Z]{3,20} FAILED: |\[\w{3,40}\]: "
     r"|error (?=[A-Z]{1,8}\d{3,5}: )"
     # Whoever passes it on: a tool, a step, a worker.
     r"|[\w.@/-]{1,60}: (?=(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception): ))"
@@ -80,7 +89,9 @@ _TAILS: Final = tuple(
     re.compile(pattern)
     for pattern in (
         r",? called in .{1,300}$",
+        r"[.;,] ?(?:For more (?:information|details|help)|Learn more|Read more|See \S).{0,500}$",
         r" in \S{1,200} on line <n>$",
+        r" at \S{1,200} line <n>$",
         r" \(required by .{1,200}\)$",
         r" \[[\w.<>-]{1,120}\.\w{2,8}proj\]$",
         r" \{? ?code:? '[A-Z][A-Z_]{2,40}' ?\}?$",
@@ -90,10 +101,28 @@ _TAILS: Final = tuple(
 )
 _SENTENCE: Final = re.compile(r"(?<=[\w'\")!])[.;](?= )|! (?=[A-Z])")
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
+_CODE: Final = re.compile(r"(?<![\w@.])\d{3,5}(?![\w.])")
 _EDGES: Final = "'\",;:()[]{}.!?"
-_QUOTED: Final = re.compile(r"(?<!\w)'(?P<said>[^']{1,200})'")
+_QUOTED: Final = re.compile(r"(?<!\w)'(?P<said>[^']{0,200})'")
 _TOKEN: Final = re.compile(r"(?!#)[\w$@+#]+(?:(?:\.|::|/|\\|-)[\w$@+#]+)*")
+# A package with its major version, as `normalise` writes it.
+_VERSIONED: Final = re.compile(
+    r"(?P<package>@?[^\s'\",;()@]{1,200})@(?P<major>\d{1,9}|\*)(?!\w|\.\w)"
+)
 _LEVELS: Final = frozenset({"ERROR", "FATAL", "FAILED", "WARNING", "CRITICAL", "SEVERE", "PANIC"})
+# Parts of words that are written with a hyphen and name nothing.
+_COMPOUND: Final = frozenset(
+    {
+        *("non", "pre", "post", "re", "un", "sub", "multi", "self", "semi", "anti", "co"),
+        *("inter", "over", "under", "read", "write", "only", "built", "in", "out", "of", "up"),
+        *("to", "on", "off", "by", "end", "side", "based", "level", "party", "wide", "way"),
+        *("time", "run", "null", "zero", "one", "two", "first", "third", "single", "double"),
+        *("half", "well", "ill", "so", "all", "auto", "case", "sensitive", "like", "free"),
+        *("safe", "aware", "existing", "defined", "specific", "related", "length", "size", "bit"),
+        *("byte", "line", "word", "high", "low", "long", "short", "full", "empty", "hard"),
+        *("soft", "left", "right", "open", "closed"),
+    }
+)
 _SYMBOL: Final = re.compile(r"\d|_|\.|::|/|\\|[a-z][A-Z]|^\$")
 
 
@@ -110,6 +139,10 @@ class Headline(NamedTuple):
     is_named: bool
     names: tuple[str, ...]
     words: tuple[str, ...]
+    # The major versions in which a name is asked for: `react` in 17 is not `react` in 18.
+    versions: tuple[tuple[str, str], ...] = ()
+    # What the lines around it name, where it is the newest error of a text.
+    packages: tuple[str, ...] = ()
 
     @property
     def is_telling(self) -> bool:
@@ -133,6 +166,8 @@ class Headline(NamedTuple):
             "named": self.is_named,
             "names": list(self.names),
             "words": list(self.words),
+            "versions": [list(each) for each in self.versions],
+            "packages": list(self.packages),
         }
 
     @classmethod
@@ -145,6 +180,8 @@ class Headline(NamedTuple):
             kept["named"],
             tuple(kept["names"]),
             tuple(kept["words"]),
+            tuple((name, major) for name, major in kept.get("versions", ())),
+            tuple(kept.get("packages", ())),
         )
 
     def says_the_same_as(self, other: Headline) -> bool:
@@ -169,10 +206,14 @@ class Agreement(Enum):
     ELSEWHERE = auto()
     # The same words, which are said of many a problem.
     UNTELLING = auto()
+    # Whatever they say, they say it of other packages.
+    OF_OTHERS = auto()
 
 
 def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement:
     """Compare two errors, each with its causes, newest first."""
+    if _are_of_others(asked, known):
+        return Agreement.OF_OTHERS
     pairs = [(one, other) for one in asked for other in known if one.says_the_same_as(other)]
     if not pairs:
         return Agreement.NONE
@@ -188,25 +229,51 @@ def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement
     return Agreement.SAME if telling else Agreement.UNTELLING
 
 
+def _are_of_others(asked: Sequence[Headline], known: Sequence[Headline]) -> bool:
+    """Say whether both name packages, and not one of them is the same."""
+    one, other = (
+        {package for each in found for package in each.packages} for found in (asked, known)
+    )
+    return bool(one and other) and one.isdisjoint(other)
+
+
 def headline_of(error: ParsedError, *, names_a_cause: bool = True) -> Headline:
     """Return the headline of one error; one that names no cause has no key."""
     said = normalise(error.head).rstrip(" .")
     kind, message = _part(said)
     # Of the whole head: the type may be what says that a name follows.
     named = {each for begin, end in spans_of_names(said) for each in _split(said[begin:end])}
-    names, words = _tokens(message, named)
+    resources = {
+        each for begin, end in spans_of_resources(said) for each in _split(said[begin:end])
+    }
+    names, words = _tokens(_VERSIONED.sub(r"\g<package>", message), named | resources)
     if not names and not words and kind:
         words = (kind.lower(),)
     # Of all frames the newest one of the program itself, if there is any.
     place = next((frame for frame in error.frames if not frame.system), None)
     return Headline(
-        key=_key(message) if names_a_cause else "",
+        key=_key(message, names) if names_a_cause else "",
         type=kind.lower(),
         frame=str(place).strip() if place else "",
         is_named=bool(named),
         names=names,
         words=words,
+        versions=tuple(dict.fromkeys(_versions(message))),
     )
+
+
+def names_something(head: str) -> bool:
+    """Say whether what an error says of itself names anything; a code (`404`) does not."""
+    codes = {token.lower() for token in _split(head) if token.isupper() or token.isdigit()}
+    return any(name not in codes for name in headline_of(ParsedError(head, [])).names)
+
+
+def _versions(message: str) -> Iterator[tuple[str, str]]:
+    """Yield the packages of a message with the major version that each is asked for in."""
+    for found in _VERSIONED.finditer(message):
+        tokens = _split(found["package"].lower())
+        if tokens and found["major"] != "*":
+            yield tokens[-1], found["major"]
 
 
 def _part(said: str) -> tuple[str, str]:
@@ -238,10 +305,16 @@ def _is_type(found: re.Match[str]) -> bool:
     return bool(found["path"]) and found["name"][0].isupper() and "." in found["path"]
 
 
-def _key(message: str) -> str:
-    first = message[: found.start()] if (found := _SENTENCE.search(message)) else message
+def _key(message: str, names: Sequence[str]) -> str:
+    found = _SENTENCE.search(message)
+    # A number that is still there is a code, and tells problems apart wherever it stands.
+    if found is None or _CODE.search(message, found.end()):
+        return " ".join(_key_words(message))[:_KEY_CHARS_MAX]
+    first = message[: found.start()]
     words = _key_words(first)
-    if sum(word not in STOP_WORDS for word in words) < _SAID_WORDS_MIN:
+    says_little = sum(word not in STOP_WORDS for word in words) < _SAID_WORDS_MIN
+    telling = [name for name in names if not name.isdigit()]
+    if says_little or (telling and not any(name in first.lower() for name in telling)):
         words = _key_words(message)
     return " ".join(words)[:_KEY_CHARS_MAX]
 
@@ -255,6 +328,10 @@ def _tokens(message: str, named: set[str]) -> tuple[tuple[str, ...], tuple[str, 
     """Return the names and the other words of a message, each once."""
     plain = _PLACEHOLDER.sub(" ", message)
     marked = {each for found in _QUOTED.finditer(plain) for each in _split(found["said"])} | named
+    outer, _, last = plain.rstrip().rpartition(": ")
+    # What stands alone behind the last colon is what it is all about: `no match for: htop`.
+    if " " in outer.strip() and " " not in last:
+        marked.update(_split(last))
     # Where all is in capitals, they tell nothing.
     shouted = plain.isupper()
     names: dict[str, None] = {}
@@ -275,5 +352,7 @@ def _split(text: str) -> list[str]:
 
 def _is_symbol(token: str, *, shouted: bool) -> bool:
     if _SYMBOL.search(token):
+        return True
+    if "-" in token and not (set(token.lower().split("-")) & _COMPOUND):
         return True
     return token.isupper() and len(token) >= _CAPITALS_MIN and not shouted and token not in _LEVELS

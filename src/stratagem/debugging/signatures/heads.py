@@ -10,9 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["CHAIN", "TYPE", "compose", "is_message", "place", "rewrite"]
+__all__ = ["CHAIN", "TYPE", "compose", "is_message", "is_note", "place", "rewrite"]
 
 _LINES_MORE_MAX: Final = 2
+_CLAUSE_WORDS_MIN: Final = 2
+_CLAUSE_WORD: Final = re.compile(r"(?<![^\W_])[^\W\d_]{3,}(?![\w.(])")
 _LABEL_LINES_MAX: Final = 10
 
 # What may be the type of an exception at the beginning of a line.
@@ -48,7 +50,7 @@ _REWRITES: Final = tuple(
         (r'^Exception in thread "[^"]*" ', ""),
         (r"^\(node:\d+\) (?:\[\w+\] )?(?:UnhandledPromiseRejectionWarning: )?", ""),
         (r"^Uncaught (?:exception: )?(?:\(in promise\) )?", ""),
-        (r"^Unhandled (?:exception\. |Rejection \(\w+\): )", ""),
+        (r"^Unhandled (?:[Ee]xception[.:] |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
         (r" in /\S+\.php:\d+$", ""),
         # Who cut it
@@ -90,9 +92,11 @@ _REWRITES: Final = tuple(
 )
 _MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$")
 # What stands below is the other half of the message.
-_UNFINISHED: Final = re.compile(r":$|^terminate called|\bvalidation errors? for ")
+_UNFINISHED: Final = re.compile(
+    r":$|: \[[A-Z]+-?\d+\]$|^terminate called|\bvalidation errors? for "
+)
 # Of a list that is announced, the first item belongs to it, also below an empty line.
-_LISTED: Final = re.compile(r"^\s*- [\w@]")
+_LISTED: Final = re.compile(r"^\s*[-*] [\w@]")
 # What stands below is no part of it: advice, the statement, the frames.
 _NOTE: Final = re.compile(
     r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int) ?:"
@@ -117,6 +121,23 @@ def is_message(line: str) -> bool:
     return _MESSAGE.search(line) is not None
 
 
+def innermost_clause(head: str) -> str:
+    """Return the last clause of a message, which has the cause: `pull failed: no space left`.
+
+    Nothing where there is one clause only, or where the last one is a value.
+    """
+    outer, _, last = head.rpartition(": ")
+    words = _CLAUSE_WORD.findall(last)
+    if len(_CLAUSE_WORD.findall(outer)) < _CLAUSE_WORDS_MIN or len(words) < _CLAUSE_WORDS_MIN:
+        return ""
+    return last
+
+
+def is_note(line: str) -> bool:
+    """Say whether a line below a message is no part of it: advice, a statement, a frame."""
+    return _NOTE.match(line) is not None
+
+
 def place(line: str) -> str:
     """Return the file that a panic without a stack names."""
     match = _PANIC_PLACE.search(line)
@@ -132,6 +153,9 @@ def compose(
         below = next((line for line in range(begin + 1, end) if texts[line].strip()), begin)
         return rewrite(f"{first} {texts[below].strip()}" if below > begin else first), below + 1
     if _COMPILER.search(first):
+        if _UNFINISHED.search(first):
+            more = _more(first, texts[begin + 1 : end])
+            return rewrite(" ".join([first, *more])), begin + 1 + len(more)
         label, lines = _label(texts[begin + 1 : begin + 1 + _LABEL_LINES_MAX])
         # What rustc says of the place comes on top of a message that is whole without it.
         whole = not labelled and _RUSTC_WHOLE.match(first)

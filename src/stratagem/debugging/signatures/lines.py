@@ -69,8 +69,12 @@ _OPENING: Final = (
     # `ERROR 1045 (28000): …` is MySQL, and the number is the point of it.
     rf"(?P<level>{_LEVEL})(?=[\s:|\]-])(?! +\d{{3,5}} \()(?::[\w.]{{1,80}}:)?:?",
     r"==\d{1,8}==",
+    r"[VDIWEF]/[\w.-]{1,60} *\( *\d{1,7}\):",
     r"##\[(?:error|warning)\]|::(?:error|warning)(?: [^:]{1,200})?::",
-    r"npm (?:ERR!|error|WARN)(?=\s|$)",
+    r"npm (?:ERR!|error|WARN)(?: (?:notarget|notsup|engine|network)(?= [A-Z]))?(?=\s|$)",
+    # How a terminal draws a list or a tree.
+    r"[\u2500-\u257f\u25b6\u27a4\u2716\u2717\u2718\u2a2f\u00d7\u276f\u2022]{1,8}(?=\s|$)",
+    r"\[!\](?=\s)|>(?= [A-Z])",
     r"#\d{1,4} \d{1,6}\.\d{1,4}(?=\s)",
     r"\[pod/[^\]]{1,200}\]",
     r"[a-z][a-z0-9_.-]{0,62} *\|(?=\s|$)",

@@ -13,6 +13,9 @@ from stratagem.debugging.signatures.vocabulary import (
     CODES,
     HOSTED,
     NAMED,
+    NO_PACKAGES,
+    REFERRED,
+    REGISTRIES,
     TECHNICAL,
     TOP_LEVEL_DOMAINS,
     TOP_LEVEL_DOMAINS_SURE,
@@ -147,21 +150,64 @@ _NUMBER: Final = rf"(?:(?<![\w.)\]'<>-])[-+])?{_EDGE}" + _any(
     rf"\d+(?:[eE][-+]?\d{{1,4}})?{_END}",
 )
 
+_VERSION: Final = (
+    r"v?\d{1,5}(?:\.(?:\d{1,9}|[xX*])){%s}"
+    r"(?:[-+.][A-Za-z0-9][\w.+-]{0,40}(?<=\w))?"
+)
+_COMPARED: Final = r"(?:===?|[<>~!]=|~>|[~^<>])"
+# A package and the version that is asked for, as package managers write them. What stands there is
+# a name, whatever it looks like.
+_REQUIREMENT: Final = (
+    rf"{_EDGE}(?<![.@/:%$-])(?P<package_name>(?!{_any(*NO_PACKAGES)}{_END})"
+    r"@?[A-Za-z](?:[\w+]|[./-](?=\w)|:(?=[A-Za-z])){0,100}?(?<![._+]))"
+    + _any(
+        # npm, yarn, Go, GitHub: `chalk@^5.3.0`, `chalk@npm:^5`, `chalk@'>=4 <6'`, `checkout@v4`
+        # `root@10.0.0.7` is none.
+        r"@(?!(?:\d{1,3}\.){3}\d)(?:[a-z]{2,9}:)?"
+        rf"(?:'[\^~<>= ]{{0,3}}{_VERSION % '0,4'}[^']{{0,40}}'"
+        rf"|[\^~<>= ]{{0,3}}{_VERSION % '0,4'}|\*|latest{_END})",
+        # pip, Cargo, Composer, gem: `torch==1.7.1`, `axum = '^9'`, `mailer ^9.0`, `puma (~> 9.0)`
+        rf" ?\((?:=|{_COMPARED}) ?{_VERSION % '0,4'}[^()]{{0,40}}\)",
+        rf" = '{_COMPARED}?{_VERSION % '0,4'}[^']{{0,40}}'",
+        rf"(?:{_COMPARED}| [\^~]){_VERSION % '0,4'}(?:, ?{_COMPARED} ?{_VERSION % '0,4'})?",
+        rf" \({_VERSION % '1,4'}\)",
+        # Images and Maven: `acme/api:2.4`, `node:23-alpine`, `com.acme:billing:jar:1.4.2`
+        rf":(?:{_VERSION % '1,4'}|\d{{1,5}}-[A-Za-z][\w.-]{{0,40}}(?<=\w))",
+        # Cargo, Conan, Bundler: `shop v0.1.0`, `boost/1.85.0`, `ffi-1.16.3`
+        rf"(?:[/-]| (?=v)){_VERSION % '2,4'}",
+        # NuGet, Bundler, npm: `Serilog from 4.0.0 to 3.1.1`
+        rf" from {_VERSION % '1,4'} to {_VERSION % '0,4'}",
+    )
+    + rf"{_END}(?![/\\])"
+)
+
+_UNGROUPED: Final = _REQUIREMENT.replace("?P<package_name>", "?:")
+
 # Name and pattern of each rule, in the order in which they are tried.
 PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     # What is kept
+    ("url_placeholder", r"<url>(?:/@?[\w.+<>-]{1,120}){0,2}"),
     ("host_placeholder", rf"(?:<host>|\[(?:ip|host)\]){_PORT}"),
     ("placeholder", r"<[a-z]{1,12}>"),
     ("masked", r"\[(?:email|token|secret|key|uuid|hash|hex|phone|card)\]"),
     (
         "named",
         (
-            rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?P<name>[^\s',;]{{1,200}}?)"
+            rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?!{_UNGROUPED})"
+            r"(?P<name>[^\s',;]{1,200}?)"
             # A version behind the name is none of it: `nokogiri-1.15.4`.
             r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|-\d{1,6}\.\d|-<n>|')"
         ),
     ),
-    ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found| \(no such package\))"),
+    (
+        "command",
+        (
+            rf"{_EDGE}(?<![./@-])(?!(?:is|was)\b)@?[\w.+/-]{{1,80}}"
+            r"(?=: command not found| \((?:no such package\)|not found)"
+            r"| (?:(?:was|is) )?not (?:found )?in "
+            rf"(?:the |this |any |your )?(?:\w{{1,20}} ){{0,2}}{_any(*REGISTRIES)}\b)"
+        ),
+    ),
     (
         "valued",
         (
@@ -175,10 +221,19 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         rf"(?P<hosted_context>{_EDGE}{_any(*HOSTED)} '?)[\w.-]{{1,253}}(?<=\w){_PORT}(?![\w(])",
     ),
     ("port", rf"{_EDGE}(?:port|PORT)\b[ :='(]{{1,3}}(?P<port_number>\d{{1,5}})(?!\d)"),
+    ("requirement", _REQUIREMENT),
     ("library", rf"{_EDGE}lib[\w+-]{{1,60}}\.(?:so|dylib|dll)(?:\.\d{{1,4}}){{0,4}}{_END}"),
     # Values
     ("repository", r"(?<![\w@.])git@[\w.-]{1,100}:[\w./~-]{1,200}"),
     ("email", r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}(?![\w-])"),
+    # Where to read more says nothing about what went wrong.
+    (
+        "reference",
+        (
+            rf"(?P<reference_context>{_EDGE}{_any(*REFERRED)}\b[^\n:'<>]{{0,60}}:? )"
+            r"https?://[^\s<>'|\\^{}]{1,1000}"
+        ),
+    ),
     (
         "url",
         rf"{_EDGE}[A-Za-z][A-Za-z0-9+-]{{1,20}}(?::[a-z0-9]{{2,12}})?://[^\s<>'|\\^{{}}]{{1,1000}}",
@@ -204,6 +259,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ("size", rf"{_EDGE}\d[\d,]{{0,20}}(?:\.\d{{1,12}})? ?{_BYTES}{_END}"),
     ("hex", _HEX + _END),
     ("pod", _POD),
+    # What tells one object of a class from another: `_TimerState#11b2c`.
+    ("object", r"(?<=\w)#(?=[a-f]{0,8}\d)[0-9a-f]{4,8}(?![^\W_])"),
     ("long_id", _EDGE + _LONG_ID + _END),
     ("ordinal", rf"{_EDGE}\d{{1,6}}(?:st|nd|rd|th){_END}"),
     ("number", _NUMBER),

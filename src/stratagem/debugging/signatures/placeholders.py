@@ -6,6 +6,8 @@ e-mail address) to the least (a number), then words.
 
 * A code stays, because it says what went wrong: errno, HTTP status, exit code, SQLSTATE.
 * A name stays where the words before it say that it is one: `No module named 'x2'`.
+* A package stays with the major version that is asked for: `chalk@^5.3.0` is `chalk@5`.
+* Of an address of a registry the package stays: `<url>/chalk`. All other addresses are values.
 * A value becomes a placeholder. Integers, floats and versions share one, and so do all
   addresses: which of them it was is part of the value.
 * A path becomes the name at its end.
@@ -22,9 +24,9 @@ from typing import Final
 
 from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
-from stratagem.debugging.signatures.vocabulary import PORTS
+from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTRY_HOSTS
 
-__all__ = ["CHARS_READ_MAX", "normalise", "spans_of_names"]
+__all__ = ["CHARS_READ_MAX", "normalise", "packages", "spans_of_names", "spans_of_resources"]
 
 # Longer messages carry whole documents; what they say, they say at the beginning.
 CHARS_READ_MAX: Final = 1_200
@@ -33,7 +35,11 @@ _CHARS_MAX: Final = 600
 _PIECE_CHARS_MEAN: Final = 2.6
 _PATH_PARTS_MAX: Final = 3
 
-_QUOTES: Final = str.maketrans(dict.fromkeys('"`´‘’‚‛“”„‹›«»', "'"))  # noqa: RUF001
+_QUOTES: Final = str.maketrans(
+    dict.fromkeys('"`´‘’‚‛“”„‹›«»', "'")  # noqa: RUF001
+    # Lines that a terminal draws around what is said.
+    | dict.fromkeys(map(chr, range(0x2500, 0x2580)), " ")
+)
 _HTTP_VERSION: Final = re.compile(r"HTTP/\d(?:\.\d)?")
 _WHERE_AT_END: Final = re.compile(rf"{WHERE}$")
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
@@ -58,6 +64,22 @@ _SIGNS: Final = re.compile(r"([+/_=-]+)")
 # As many as there happened to be: the shape of an array, a list of ids.
 _NUMBERS: Final = re.compile(r"<n>(?:(?:, ?| x )<n>)+,?")
 _NAMING: Final = frozenset({"command", "library", "package"})
+_FIRST_NUMBER: Final = re.compile(r"\d+|\*")
+# How Maven calls what it looks for, beside its name.
+_PACKAGING: Final = re.compile(r":(?:jar|pom|war|aar|ear|bundle|klib)$")
+_ARCHIVE: Final = re.compile(
+    r"\.(?:tar\.\w{1,4}|tgz|zip|whl|gem|crate|jar|pom|war|aar|deb|rpm|apk|nupkg|git|json|info|mod"
+    r"|metadata)$"
+)
+# `numpy-2.1.0-cp312-cp312-linux_x86_64` is numpy, `curl_7.68.0-1ubuntu2.18_amd64` is curl.
+_BEHIND_NAME: Final = re.compile(r"[-_@]v?\d{1,9}(?:[._-].*)?$")
+_VERSION_PART: Final = re.compile(r"@?v?\d[\w.+-]*$|@\w$")
+# At most 300 characters: a host is cut before it gets here.
+_REGISTRY: Final = re.compile(rf"(?:^|[.-])(?:{'|'.join(REGISTRY_HOSTS)})\d{{0,2}}(?=[.:-]|$)")
+_HOST_CHARS_MAX: Final = 300
+# What cannot stand in a name.
+_UNNAMED: Final = re.compile(r"[^\w.@+-]")
+_NAME_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 
 
@@ -73,8 +95,37 @@ def spans_of_names(message: str) -> Iterator[tuple[int, int]]:
     for match in _SCANNER.finditer(message):
         if match.lastgroup == "named":
             yield match.span("name")
+        elif match.lastgroup == "requirement":
+            yield match.span("package_name")
         elif match.lastgroup in _NAMING:
             yield match.span()
+
+
+def packages(message: str) -> frozenset[str]:
+    """Return the packages, modules and commands that a message names, each by its short name."""
+    plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
+    return frozenset(filter(None, map(_short_name, _package_names(plain))))
+
+
+def _package_names(message: str) -> Iterator[str]:
+    yield from (message[begin:end] for begin, end in spans_of_names(message))
+    for match in _SCANNER.finditer(message):
+        if match.lastgroup == "url":
+            yield _resource_name(_without_tail(match[0]).partition("://")[2])
+
+
+def _short_name(name: str) -> str:
+    """Return the last part of a name, as one registry spells it like another; a scope stays."""
+    scoped = name if name.startswith("@") else re.split(r"[/:]", name)[-1]
+    return scoped.lower().replace("_", "-").removesuffix(".git")
+
+
+def spans_of_resources(message: str) -> Iterator[tuple[int, int]]:
+    """Yield where a message that was normalised has the name at the end of an address."""
+    for match in _SCANNER.finditer(message):
+        begin = match.start() + len("<url>/")
+        if match.lastgroup == "url_placeholder" and begin < match.end():
+            yield begin, match.end()
 
 
 def _scan(text: str) -> str:
@@ -140,7 +191,46 @@ def _url(match: re.Match[str]) -> str:
     scheme, _, path = address.partition("://")
     if scheme == "file" or scheme.startswith("webpack"):
         return _scan(path) + rest
-    return f"<url>{rest}"
+    name = _resource_name(path)
+    return f"<url>/{name}{rest}" if name else f"<url>{rest}"
+
+
+def _resource_name(path: str) -> str:
+    """Return the package that an address of a registry leads to; nothing for other addresses."""
+    host, *parts = re.split(r"/|%2[fF]", path.partition("?")[0].partition("#")[0])
+    is_archive = any(map(_ARCHIVE.search, parts))
+    if not is_archive and not _REGISTRY.search(host[:_HOST_CHARS_MAX]):
+        return ""
+    scope = name = ""
+    for part in parts:
+        found = _without_version(part)
+        if part.startswith("@") and found:
+            scope, name = part, ""
+        elif found:
+            name = found
+    return f"{scope}/{name}" if scope and name else name or scope
+
+
+def _without_version(part: str) -> str:
+    """Return the name in a part of an address; nothing for versions, ids and common words."""
+    if _VERSION_PART.match(part):
+        return ""
+    name = _BEHIND_NAME.sub("", _ARCHIVE.sub("", part))
+    if name.lower() in PATH_WORDS or _UNNAMED.search(name):
+        return ""
+    shown = _scan(name)
+    return shown if _NAME_LETTERS.search(_PLACEHOLDER.sub("", shown)) and shown != "<id>" else ""
+
+
+def _replace_reference(match: re.Match[str]) -> str:
+    return _scan(match["reference_context"]) + "<url>"
+
+
+def _requirement(match: re.Match[str]) -> str:
+    """Keep a package to the letter, and of its version the first number."""
+    name = match["package_name"]
+    version = _FIRST_NUMBER.search(match[0], len(name))
+    return f"{_PACKAGING.sub('', name)}@{version[0] if version else '*'}"
 
 
 def _without_tail(address: str) -> str:
@@ -217,6 +307,7 @@ def _is_random(word: str) -> bool:
 
 
 _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
+    "url_placeholder": _keep,
     "host_placeholder": _host,
     "placeholder": _keep,
     "masked": _replace_redacted,
@@ -226,9 +317,11 @@ _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "code": _code,
     "hosted": _replace_host,
     "port": _port,
+    "requirement": _requirement,
     "library": _keep,
     "repository": "<url>",
     "email": "<email>",
+    "reference": _replace_reference,
     "url": _url,
     "package": _keep,
     "host": _host,
@@ -246,6 +339,7 @@ _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "size": "<size>",
     "hex": "<hex>",
     "pod": "-<id>",
+    "object": "",
     "long_id": _long_id,
     "ordinal": "<n>th",
     "number": "<n>",

@@ -13,7 +13,12 @@ __all__ = [
     "CODE_HOSTS",
     "HOSTED",
     "NAMED",
+    "NO_PACKAGES",
+    "PATH_WORDS",
     "PORTS",
+    "REFERRED",
+    "REGISTRIES",
+    "REGISTRY_HOSTS",
     "TECHNICAL",
     "TOP_LEVEL_DOMAINS",
     "TOP_LEVEL_DOMAINS_SURE",
@@ -43,6 +48,10 @@ TECHNICAL: Final = (
     r"(?:conv|pool|batchnorm|linear)[123]d",
 )
 
+_SOFTWARE: Final = (
+    r"(?:packages?|modules?|crates?|gems?|pods?|charts?|repo|repository|images?|formula|plugins?|extensions?"
+    r"|providers?|actions?|targets?|librar(?:y|ies)|toolchains?|components?|programs?|executables?)"
+)
 # What stands after these is the name of a module, package, class, symbol or program.
 NAMED: Final = (
     r"No module named:?",
@@ -97,6 +106,17 @@ NAMED: Final = (
     r"Could not load file or assembly",
     r"type or namespace name",
     r"Unable to find package",
+    # Software of any kind that is not there: `target not found: gdb`, `repo bitnami not found`
+    rf"{_SOFTWARE} (?:is |was )?not found:",
+    rf"[Uu]nknown {_SOFTWARE}:",
+    rf"[Nn]o {_SOFTWARE} (?:named|called|with (?:the )?(?:name|id))",
+    (
+        rf"{_SOFTWARE}(?= (?!(?:which|that|it|was|is|has|and|or|the|name|manager|file|version)\b)"
+        r"'?[\w.@/+-]{1,100}'? (?:(?:was|is) )?not (?:found|available|installed))"
+    ),
+    rf"(?:compatible versions for|no available version of) {_SOFTWARE}",
+    r"requires(?= [\w./-]{1,100} \*)",
+    r"(?:[Bb]uilding wheel|build wheels?|[Bb]uild dependencies) for",
     # Kotlin, OCaml
     r"lateinit property",
     r"Unbound (?:module|value|constructor|type constructor|record field)",
@@ -110,6 +130,48 @@ NAMED: Final = (
     r"Target of URI doesn't exist:",
     r"module(?= '[\w.]{1,100}' not found)",
     r"Package(?= [\w.]{1,100} not found in current path)",
+)
+
+# What a version may stand behind and is no package.
+NO_PACKAGES: Final = (
+    r"[Vv]er(?:sion)?s?|[Rr]eleases?|[Rr]evisions?|[Bb]uilds?|[Tt]ags?|[Cc]ommits?",
+    r"than|from|to|at|is|was|are|in|of|and|or|by|on|with|for|only|not|got|has|have|since|until|up",
+    r"[Ff]ound|[Ee]xpected|[Aa]ctual|[Cc]urrent|[Ll]atest|[Ii]nstalled|[Uu]sing|[Nn]eeds?|[Rr]equire[ds]?",
+    r"[Ll]ine|[Cc]olumn|[Pp]orts?|[Ee]rror|[Cc]ode|[Ss]tatus|[Ee]xit|[Ss]ize|[Cc]ount|[Ii]ndex|[Ii][Pp]|[Hh]ost",
+    r"install|add|update|upgrade|run|[Tt]imeout|[Ss]ection|RFC|HTTPS?|https?|[Ss]erver|[Aa]ddress",
+)
+# Where packages are looked for.
+REGISTRIES: Final = (
+    r"registr(?:y|ies)|repositor(?:y|ies)|index(?:es)?|channels?|remotes?|sources?",
+)
+# By a part of its host an address is known to lead to packages or code.
+REGISTRY_HOSTS: Final = (
+    r"npm(?:js)?|yarnpkg|pypi|pythonhosted|crates|rubygems|gems?|maven|gradle|nexus|artifactory|jfrog",
+    r"packagist|nuget|docker|quay|ghcr|gcr|ecr|registry|repos?|repository|packages?|pkgs?|charts?|helm",
+    r"mirrors?|proxy|goproxy|index|archives?|ports|dl|cdn|files|static|downloads?|deb|rpm|apt|conda",
+    r"anaconda|cran|cpan|hex|pub|hackage|opam|luarocks|cocoapods|github|gitlab|bitbucket|git|huggingface",
+    r"hub|plugins|alpinelinux|ubuntu|debian|fedoraproject",
+)
+# Words of an address of a registry or a server that name no package and no resource.
+PATH_WORDS: Final = frozenset(
+    {
+        *("api", "rest", "rpc", "graphql", "public", "private", "simple", "simple-index"),
+        *("index", "json", "xml", "html", "package", "packages", "pkg", "pkgs", "crates", "gems"),
+        *("chart", "charts", "release", "releases", "download", "downloads", "archive"),
+        *("archives", "dist", "dists", "pool", "main", "master", "head", "latest", "stable"),
+        *("universe", "contrib", "repo", "repos", "repository", "repositories", "registry"),
+        *("maven", "maven2", "m2", "npm", "pypi", "nuget", "p2", "flatcontainer", "manifests"),
+        *("blobs", "tags", "library", "models", "datasets", "resolve", "raw", "blob", "tree"),
+        *("info", "mod", "zip", "file", "files", "static", "content", "contents", "artifacts"),
+        *("artifactory", "group", "project", "projects", "user", "users", "org", "orgs"),
+        *("config", "metadata", "upload", "uploads"),
+    }
+)
+# What refers to a page about an error.
+REFERRED: Final = (
+    r"[Ss]ee|[Vv]isit|[Rr]ead|[Rr]efer to|[Dd]ocs?|[Dd]ocumentation|[Dd]etails",
+    r"[Hh]elp|[Mm]ore info(?:rmation)?|[Ii]nformation|[Bb]ackground|[Rr]eport",
+    r"[Ll]earn more|[Gg]uide",
 )
 
 # What an HTTP server says after the number.
@@ -148,6 +210,7 @@ CODES: Final = (
     # Everybody
     _ERROR_CODE + r"-?(?:0x[0-9A-Fa-f]{1,8}|[0-9A-Z]{1,6})\b",
     r"\b[Cc]ode\b'?[ :=]{1,3}'?(?:-?\d{1,4}|(?=[0-9A-Z]{0,4}\d)[0-9A-Z]{5})\b(?![.\w])",
+    r"\b[A-Z]{2,20}(?:_[A-Z]{2,20}){1,6}_[1-5]\d\d(?!\d)",
     r"\bHRESULT\b[ :=(]{0,3}0x[0-9A-Fa-f]{8}",
     r"\b0x(?:8007|C000)[0-9A-Fa-f]{4}\b",
     r"(?:^|(?<=error )|(?<=Error )|(?<=[\[(])|(?<=: ))[A-Z]{1,8}-?\d{3,6}[A-Z]?(?=[:\]])",
