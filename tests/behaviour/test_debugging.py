@@ -104,6 +104,51 @@ def test_a_failure_counts_no_more_than_the_recommendation_was_about_the_problem(
     assert told["stats"]["effective_sample_size"] == pytest.approx(0.2 + relevance, abs=0.001)
 
 
+@proves("debug:doubt")
+@pytest.mark.parametrize(
+    ("asked", "is_listed"),
+    [("ModuleNotFoundError: No module named 'pandas'", True), ("the kettle is on fire", False)],
+)
+def test_a_failure_of_a_fix_that_was_not_recommended_counts_as_little_as_it_was_likely(
+    call: Call, asked: str, is_listed: bool
+) -> None:
+    added = add(call)
+    other = ranked(call, asked)
+    listed = {each["incident_id"]: each["relevance"] for each in other["incidents"]}
+
+    told = call(
+        "record_outcome",
+        solution_id=added["solution_id"],
+        worked=False,
+        env=LINUX,
+        lookup_id=other["lookup_id"],
+    )
+
+    assert other["ranked_solutions"] == []
+    assert (added["incident_id"] in listed) is is_listed
+    weight = listed.get(added["incident_id"], 0.1)
+    assert weight <= 0.1
+    assert told["stats"]["effective_sample_size"] == pytest.approx(0.2 + weight, abs=0.001)
+
+
+@proves("debug:doubt")
+def test_a_failure_of_a_fix_that_was_added_for_what_was_looked_up_counts_in_full(
+    call: Call,
+) -> None:
+    lookup = ranked(call, "the build is slow on Mondays")["lookup_id"]
+    added = add(call, lookup_id=lookup)
+
+    told = call(
+        "record_outcome",
+        solution_id=added["solution_id"],
+        worked=False,
+        env=LINUX,
+        lookup_id=lookup,
+    )
+
+    assert told["stats"]["effective_sample_size"] == pytest.approx(1.2, abs=0.001)
+
+
 @proves("debug:exact")
 def test_the_same_error_elsewhere_is_the_same_incident(call: Call) -> None:
     added = add(call)

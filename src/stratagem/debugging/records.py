@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -39,6 +39,7 @@ from stratagem.debugging.ranking import Outcome, Solution, deduplicate_outcomes
 from stratagem.engine import evidence
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
+from stratagem.engine.relevance import LISTED_MIN
 from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
 from stratagem.storage.contract import EventContent, Reader, Version
 
@@ -59,14 +60,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What was recommended, and how likely each was for the problem at hand, by solution."""
+    """How likely the fixes that were recommended were for the problem at hand, and the incidents.
 
-    relevances: Mapping[str, float]
+    `by_incident` is None of lookups that were kept without.
+    """
 
-    def relevance_of(self, variants: Sequence[Solution]) -> float | None:
-        """Return how likely a fix was for the problem that was looked up; None if nobody said."""
-        known = [self.relevances.get(each.solution_id) for each in variants]
-        return max((each for each in known if each is not None), default=None)
+    by_solution: Mapping[str, float]
+    by_incident: Mapping[str, float] | None
+
+    def relevance_of(self, variants: Sequence[Solution], incidents: Iterable[str]) -> float | None:
+        """Return how likely a fix was for the problem that was looked up; None if nobody said.
+
+        A fix that was not recommended is as likely as the most likely of its `incidents`; what was
+        not listed at all is less likely than anything listed.
+        """
+        recommended = _relevances_of(self.by_solution, (each.solution_id for each in variants))
+        if recommended or self.by_incident is None:
+            return max(recommended, default=None)
+        return max(_relevances_of(self.by_incident, incidents), default=LISTED_MIN)
 
 
 class IncidentRecords:
@@ -159,9 +170,13 @@ class IncidentRecords:
                 lookup_id=lookup_id,
             )
         content = orjson.loads(self.reader.log.contents(sequences)[sequences[0]].payload)
-        # Older lookups were kept without.
+        # Older lookups were kept without the one or the other.
         pairs = zip(content.get("solutions", ()), content.get("relevances", ()), strict=False)
-        return Lookup(dict(pairs))
+        listed = content.get("incident_relevances")
+        by_incident = (
+            None if listed is None else dict(zip(content["incidents"], listed, strict=True))
+        )
+        return Lookup(dict(pairs), by_incident)
 
     def lookup_history(
         self, tried: Solution, stands: Solution, lookup_id: str | None
@@ -175,8 +190,20 @@ class IncidentRecords:
         """
         if lookup_id is None:
             return None, None
-        relevance = self.lookup(lookup_id).relevance_of([tried, *self.variants(stands)])
+        lookup = self.lookup(lookup_id)
+        if self._came_of(tried, lookup_id):
+            return self.report(stands, lookup_id), None
+        incidents = {tried.incident_id, *self.merged_into(INCIDENTS, stands.incident_id)}
+        relevance = lookup.relevance_of([tried, *self.variants(stands)], incidents)
         return self.report(stands, lookup_id), relevance
+
+    def _came_of(self, solution: Solution, lookup_id: str) -> bool:
+        """Say whether a fix, or its incident, was added for the problem that was looked up."""
+        added = (
+            self.content(SOLUTIONS, solution.solution_id),
+            self.content(INCIDENTS, solution.incident_id),
+        )
+        return any(content.get("lookup_id") == lookup_id for content in added)
 
     def solutions(self, incident_id: str) -> list[Solution]:
         """Return the solutions of an incident that stand for themselves, oldest first."""
@@ -358,6 +385,10 @@ def environment_of(content: Mapping[str, Any]) -> Environment:
     # The bucket is a summary: it speaks only where it was given instead of the environment.
     named = from_bucket(bucket) if bucket != own.bucket else None
     return named if named is not None else own
+
+
+def _relevances_of(relevances: Mapping[str, float], ids: Iterable[str]) -> list[float]:
+    return [relevances[each] for each in ids if each in relevances]
 
 
 def solution_of(content: Mapping[str, Any], sequence: int) -> Solution:

@@ -402,6 +402,7 @@ class Debugging(BoundSystem):
             "fingerprint": problem.fingerprint,
             "env_bucket": caller.bucket,
             "incidents": [match.incident_id for match in answer.incidents],
+            "incident_relevances": [match.relevance for match in answer.incidents],
             "solutions": [each.solution_id for each in answer.ranked_solutions],
             "relevances": [each.relevance for each in answer.ranked_solutions],
             "answer": answer.next_action.type,

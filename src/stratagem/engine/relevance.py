@@ -64,7 +64,7 @@ _PROSE_GAP_MAX: Final = 0.3
 _PROSE_MAX: Final = 0.95
 # What joins the parts of a name.
 _JOINTS: Final = frozenset("-_")
-# `@types/node` is not `node`. At most 60 characters are read.
+# At most 60 characters: what stands before a name. `@types/node` is not `node`.
 _SCOPE: Final = re.compile(r"@[\w.-]+/$")
 _SCOPE_CHARS_MAX: Final = 60
 # Shorter words are parts of too many others.

@@ -71,6 +71,7 @@ _ARCHIVE: Final = re.compile(
     r"\.(?:tar\.\w{1,4}|tgz|zip|whl|gem|crate|jar|pom|war|aar|deb|rpm|apk|nupkg|git|json|info|mod"
     r"|metadata)$"
 )
+# At most 1000 characters: a part of an address, which has no line ends.
 # `numpy-2.1.0-cp312-cp312-linux_x86_64` is numpy, `curl_7.68.0-1ubuntu2.18_amd64` is curl.
 _BEHIND_NAME: Final = re.compile(r"[-_@]v?\d{1,9}(?:[._-].*)?$")
 _VERSION_PART: Final = re.compile(r"@?v?\d[\w.+-]*$|@\w$")
