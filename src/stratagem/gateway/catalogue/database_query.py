@@ -8,14 +8,15 @@ statement that the parser misreads still changes nothing.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from stratagem import limits
 from stratagem.errors import (
     ExecutionFailed,
-    ExecutionTimeout,
     PermissionDenied,
     ToolUnavailable,
     ValidationFailed,
@@ -31,6 +32,16 @@ from stratagem.gateway.handlers.child_processes import run_worker
 
 __all__ = ["TOOLS", "check_statement", "query_file"]
 
+_WORD: Final = re.compile(r"[^\W\d][\w$]*+")
+_ESCAPED_NAME: Final = re.compile(r"[uU]&\"")
+# Volatile functions of PostgreSQL that change and reach nothing.
+_HARMLESS: Final = frozenset(
+    {"random", "random_normal", "clock_timestamp", "timeofday", "gen_random_uuid", "uuidv4"}
+    | {"uuidv7", "uuid_generate_v1", "uuid_generate_v4", "pg_relation_size", "pg_table_size"}
+    | {"pg_indexes_size", "pg_total_relation_size", "pg_database_size", "pg_column_size"}
+)
+# What a connection for writing may use as well.
+_SEQUENCES: Final = frozenset({"nextval", "currval", "lastval"})
 WORKER: Final = Path(__file__).parent / "workers" / "database_reader.py"
 _PORT: Final = 5432
 _DIALECTS: Final = {"sqlite": "sqlite", "duckdb": "duckdb", "postgres": "postgres"}
@@ -48,6 +59,7 @@ _FUNCTIONS: Final = frozenset(
         "set_config",
         "sniff_csv",
         "parquet_scan",
+        "fts3_tokenizer",
     }
 )
 
@@ -63,7 +75,7 @@ async def _query(run: ToolRun) -> dict[str, Any]:
     order = {
         "engine": engine,
         "path": settings.get("path"),
-        "sql": given["sql"].strip().rstrip(";"),
+        "sql": given["sql"],
         "parameters": given.get("parameters") or [],
         "rows_max": given.get("limit", 100),
         "writable": writable and statement != "select",
@@ -108,12 +120,14 @@ def check_statement(sql: str, engine: str, *, writable: bool) -> str:
     from sqlglot import exp
 
     try:
-        statements = [each for each in sqlglot.parse(sql, dialect=_DIALECTS[engine]) if each]
+        parsed = sqlglot.parse(sql, dialect=_DIALECTS[engine])
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         words = str(error).splitlines()[0][:300] if str(error) else "it is nested too deeply"
         raise ValidationFailed(
             f"`sql` is no statement that can be read: {words}.", field="sql"
         ) from error
+    # A comment after the last semicolon is no statement.
+    statements = [each for each in parsed if each and not isinstance(each, exp.Semicolon)]
     if len(statements) != 1:
         raise ValidationFailed(
             f"`sql` has {len(statements)} statements; one is taken.", field="sql"
@@ -133,8 +147,8 @@ def check_statement(sql: str, engine: str, *, writable: bool) -> str:
         return "select"
     if not reads and type(statement).__name__ not in _WRITES:
         raise PermissionDenied(
-            f"{type(statement).__name__.upper()} is not run here: only SELECT, and where the "
-            "connection allows it INSERT, UPDATE and DELETE.",
+            f"{_first_word(sql)} is not run here: only SELECT, and where the connection allows it "
+            "INSERT, UPDATE and DELETE.",
             reason="statement",
             field="sql",
         )
@@ -146,6 +160,11 @@ def check_statement(sql: str, engine: str, *, writable: bool) -> str:
             hint="An administrator can set `writable` on the connection.",
         )
     return "write"
+
+
+def _first_word(sql: str) -> str:
+    found = _WORD.search(sql)
+    return found[0][:40].upper() if found else "This"
 
 
 def _refuse_functions(statement: Any, exp: Any) -> None:
@@ -162,13 +181,15 @@ def _refuse_functions(statement: Any, exp: Any) -> None:
 async def _postgres(
     run: ToolRun, settings: Settings, order: Mapping[str, Any], seconds: float
 ) -> dict[str, Any]:
-    try:
-        import psycopg
-    except ImportError as error:
+    if find_spec("psycopg") is None:
         raise ToolUnavailable(
             "PostgreSQL takes psycopg, which is not installed.",
             hint="Install it: pip install 'stratagem[postgres]'",
-        ) from error
+        )
+    if _ESCAPED_NAME.search(order["sql"]):
+        raise ValidationFailed(
+            'Names are written out: U&"…" is not taken.', field="sql", hint="Write the name itself."
+        )
     host, port = settings["host"], settings.get("port", _PORT)
     # The guard decides, and the connection goes to the very address that it has passed.
     address = (await run.parts.outbound().addresses(host, port))[0]
@@ -177,77 +198,33 @@ async def _postgres(
         if "password" in settings
         else None
     )
-    try:
-        async with asyncio.timeout(seconds):
-            connection = await psycopg.AsyncConnection.connect(
-                host=host,
-                hostaddr=address,
-                port=port,
-                dbname=settings["database"],
-                user=settings.get("user"),
-                password=password,
-                sslmode=settings.get("ssl", "prefer"),
-                connect_timeout=max(int(min(seconds, limits.OUTBOUND_CONNECT_SECONDS)), 2),
-                application_name="stratagem",
-                options=_session_options(order, seconds),
-            )
-            async with connection:
-                return await _run_postgres(connection, order)
-    except TimeoutError:
-        raise ExecutionTimeout(f"The database took longer than {seconds:g} seconds.") from None
-    except psycopg.errors.QueryCanceled as error:
-        raise ExecutionTimeout(f"The database took longer than {seconds:g} seconds.") from error
-    except psycopg.OperationalError as error:
-        words = str(error).strip().splitlines()[-1][:300]
-        raise ExecutionFailed(f"The database cannot be reached: {words}.", safe=True) from None
-    except psycopg.Error as error:
-        words = str(error).strip().splitlines()[0][:300]
-        raise ExecutionFailed(f"The database says: {words}.", answered=True) from None
-
-
-def _session_options(order: Mapping[str, Any], seconds: float) -> str:
-    read_only = "off" if order["writable"] else "on"
-    return (
-        f"-c default_transaction_read_only={read_only} -c statement_timeout={int(seconds * 1000)} "
-        "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=10000"
+    found: dict[str, Any] = await run_worker(
+        WORKER,
+        {
+            **order,
+            "seconds": seconds,
+            # Of all words, also those in texts: what the parser misreads is in none of them.
+            "names": sorted(set(_WORD.findall(order["sql"]))),
+            "harmless": sorted(_HARMLESS | (_SEQUENCES if order["writable"] else frozenset())),
+            "connect": {
+                "host": host,
+                "hostaddr": address,
+                "port": port,
+                "dbname": settings["database"],
+                "user": settings.get("user"),
+                "password": password,
+                "sslmode": settings.get("ssl", "prefer"),
+            },
+        },
+        seconds=seconds,
     )
-
-
-async def _run_postgres(connection: Any, order: Mapping[str, Any]) -> dict[str, Any]:
-    # A cursor on the server: of a million rows only those that are shown are ever sent.
-    name = None if order["writable"] else "stratagem"
-    async with connection.cursor(name=name) if name else connection.cursor() as cursor:
-        await cursor.execute(_psycopg_marks(order["sql"]), list(order["parameters"]) or None)
-        if cursor.description is None:
-            return {"columns": [], "rows": [], "truncated": False, "changed": cursor.rowcount}
-        columns = [each.name for each in cursor.description]
-        most = order["rows_max"]
-        rows = await cursor.fetchmany(most + 1)
-        changed = cursor.rowcount if order["writable"] else None
-    from stratagem.gateway.catalogue.workers.database_reader import plain_value
-
-    return {
-        "columns": columns,
-        "rows": [[plain_value(value) for value in row] for row in rows[:most]],
-        "truncated": len(rows) > most,
-        "changed": changed,
-    }
-
-
-def _psycopg_marks(sql: str) -> str:
-    """Return a statement with the marks of psycopg: ? becomes %s, and a % stands for itself."""
-    pieces: list[str] = []
-    quote = ""
-    for char in sql:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in {"'", '"'}:
-            quote = char
-        elif char == "?":
-            pieces.append("%s")
-            continue
-        pieces.append("%%" if char == "%" else char)
-    return "".join(pieces)
+    if names := found.get("volatile"):
+        raise PermissionDenied(
+            f"The function {names[0]} may do more than read: PostgreSQL calls it volatile.",
+            reason="function",
+            field="sql",
+        )
+    return found
 
 
 def _unique(columns: list[str]) -> list[str]:

@@ -99,7 +99,8 @@ async def run_worker(
 ) -> Any:
     """Run a script of ours: an order as one line of JSON and data in, one JSON value out.
 
-    A script answers `{"result": …}`, or `{"refused": message, "field": …, "hint": …}`.
+    A script answers `{"result": …}`, `{"refused": message, "field": …, "hint": …}`, or
+    `{"failed": message, "safe": …, "hint": …}`.
 
     Raises:
         ValidationFailed: It refused what it was given.
@@ -123,7 +124,10 @@ async def run_worker(
             answer["refused"], field=answer.get("field", "content"), hint=answer.get("hint")
         )
     if "failed" in answer:
-        raise ExecutionFailed(answer["failed"], answered=True, hint=answer.get("hint"))
+        safe = bool(answer.get("safe"))
+        raise ExecutionFailed(
+            answer["failed"], safe=safe, answered=not safe, hint=answer.get("hint")
+        )
     return answer["result"]
 
 

@@ -79,6 +79,13 @@ def test_a_file_is_queried_with_parameters(
         "SELECT load_extension('/tmp/x.so')",
         "SELECT * FROM read_csv_auto('/etc/passwd')",
         "VACUUM INTO '/tmp/stratagem-copy.db'",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT fts3_tokenizer('simple')",
+        "EXPLAIN ANALYZE DELETE FROM items",
+        "EXPORT DATABASE '/tmp/stratagem-export'",
+        "CREATE TABLE other AS SELECT 1",
+        "REPLACE INTO items VALUES ('a', 1)",
+        "SET enable_external_access = true",
         "not sql at all (",
     ],
 )
@@ -107,6 +114,28 @@ def test_a_writable_connection_writes_rows_and_nothing_else(desk: Desk, shop: Pa
     [row] = desk.call("database_query", sql="SELECT price FROM items WHERE name = 'lamp'")["rows"]
     assert row["price"] == 9
     assert desk.refusal("database_query", sql="DROP TABLE items").code == "permission_denied"
+
+
+@proves("standard:database")
+def test_duckdb_says_how_many_rows_were_changed(desk: Desk, warehouse: Path) -> None:
+    desk.connect("shop", "database", engine="duckdb", path=str(warehouse), writable=True)
+
+    told = desk.call("database_query", sql="INSERT INTO items VALUES ('bed', 300), ('mat', 2)")
+
+    assert (told["changed"], told["rows"]) == (2, [])
+
+
+@proves("standard:database")
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_a_comment_after_the_statement_is_none(
+    desk: Desk, shop: Path, warehouse: Path, engine: str
+) -> None:
+    path = shop if engine == "sqlite" else warehouse
+    desk.connect("shop", "database", engine=engine, path=str(path))
+
+    told = desk.call("database_query", sql="/* all */ SELECT name FROM items; -- why not?")
+
+    assert told["rowCount"] == 3
 
 
 @proves("standard:database")
@@ -176,6 +205,81 @@ def test_postgresql_is_queried_through_the_guard(desk: Desk, postgres: dict[str,
         "database_query", sql="SELECT count(*) FROM generate_series(1, 1000000000)", timeout=500
     )
     assert slow.code == "timeout"
+
+
+@proves("standard:database")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # The same as pg_read_file.
+        "SELECT U&\"pg\\005fread_file\"('/etc/passwd')",
+        "SELECT pg_catalog.pg_read_file('/etc/passwd')",
+        "SELECT pg_notify('a', 'b')",
+        "SELECT pg_advisory_lock(1)",
+        "SELECT pg_switch_wal()",
+        "SELECT pg_create_physical_replication_slot('stratagem')",
+        "SELECT pg_stat_reset()",
+        "SELECT nextval('catalogue_numbers')",
+        "SELECT catalogue_clear()",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+        "WITH gone AS (DELETE FROM catalogue_items RETURNING *) SELECT * FROM gone",
+        "SELECT * INTO other FROM catalogue_items",
+        "SELECT * FROM catalogue_items FOR UPDATE",
+        "EXPLAIN ANALYZE DELETE FROM catalogue_items",
+        "COPY catalogue_items TO PROGRAM 'cat'",
+        "DO $$ BEGIN DELETE FROM catalogue_items; END $$",
+    ],
+)
+def test_reading_from_postgresql_has_no_other_effect(
+    desk: Desk, postgres: dict[str, Any], postgres_address: str, sql: str
+) -> None:
+    desk.connect("shop", "database", engine="postgres", **postgres)
+    with psycopg.connect(postgres_address, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE IF NOT EXISTS catalogue_numbers")
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION catalogue_clear() RETURNS int LANGUAGE plpgsql "
+            "AS 'BEGIN DELETE FROM catalogue_items; RETURN 1; END'"
+        )
+
+    refused = desk.refusal("database_query", sql=sql)
+
+    assert refused.code in {"permission_denied", "validation_error"}
+    assert refused.details["field"] == "sql"
+
+
+@proves("standard:database")
+@pytest.mark.parametrize(
+    ("sql", "given", "row"),
+    [
+        ("SELECT 7 % 4 AS rest", [], {"rest": 3}),
+        ("SELECT '5 %' AS share, ? AS given -- why?", ["x"], {"share": "5 %", "given": "x"}),
+        ("SELECT $$it's ?$$ AS text, CAST(? AS int) AS n", [2], {"text": "it's ?", "n": 2}),
+        ("SELECT count(*) AS n FROM catalogue_items WHERE random() < 2", [], {"n": 3}),
+        ("SELECT 1 AS one; -- done", [], {"one": 1}),
+    ],
+)
+def test_what_is_written_for_postgresql_stays_as_it_is(
+    desk: Desk, postgres: dict[str, Any], sql: str, given: list[Any], row: dict[str, Any]
+) -> None:
+    desk.connect("shop", "database", engine="postgres", **postgres)
+
+    assert desk.call("database_query", sql=sql, parameters=given)["rows"] == [row]
+
+
+@proves("standard:database")
+def test_of_many_rows_of_postgresql_a_few_are_read(desk: Desk, postgres: dict[str, Any]) -> None:
+    desk.connect("shop", "database", engine="postgres", **postgres, writable=True)
+
+    many = desk.call("database_query", sql="SELECT generate_series(1, 3000000) AS n", limit=2)
+    written = desk.call(
+        "database_query",
+        sql="UPDATE catalogue_items SET price = ? WHERE price > ? RETURNING name",
+        parameters=[1, 10],
+    )
+
+    assert (many["rows"], many["truncated"]) == ([{"n": 1}, {"n": 2}], True)
+    assert written["changed"] == 2
+    assert {row["name"] for row in written["rows"]} == {"lamp", "chair"}
 
 
 @proves("standard:webhook")

@@ -1,16 +1,22 @@
-"""Runs one statement on a SQLite or DuckDB file: an order as JSON in, rows as JSON out."""
+"""Runs one statement on a database: an order as JSON in, rows as JSON out."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
+import re
 import sys
 from datetime import date, datetime, time
+from itertools import islice
 from typing import Any, NoReturn
 from urllib.parse import quote
 
 __all__ = ["plain_value"]
+
+_DOLLAR_QUOTE = re.compile(r"\$[^\W\d]?\w{0,60}\$")
+# They load code, read files, or tell where code lies in memory.
+_CODE_OF_SQLITE = frozenset({"load_extension", "readfile", "fts3_tokenizer"})
 
 
 def plain_value(value: Any) -> Any:
@@ -52,7 +58,7 @@ def _allow(action: int, _first: Any, second: Any, _database: Any, _trigger: Any)
     import sqlite3
 
     refused = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
-    loads_code = action == sqlite3.SQLITE_FUNCTION and second in {"load_extension", "readfile"}
+    loads_code = action == sqlite3.SQLITE_FUNCTION and second in _CODE_OF_SQLITE
     return sqlite3.SQLITE_DENY if action in refused or loads_code else sqlite3.SQLITE_OK
 
 
@@ -80,7 +86,88 @@ def _duckdb(order: dict[str, Any]) -> dict[str, Any]:
     cursor = connection.execute(order["sql"], order["parameters"])
     answer = _rows(cursor, order)
     connection.close()
+    if order["writable"] and answer["columns"] == ["Count"]:
+        [[changed]] = answer["rows"]
+        return {"columns": [], "rows": [], "truncated": False, "changed": changed}
     return answer
+
+
+class _Unreachable(Exception):
+    """The database did not let us in."""
+
+
+def _postgres(order: dict[str, Any]) -> dict[str, Any]:
+    import psycopg
+
+    seconds, writable = order["seconds"], order["writable"]
+    try:
+        connection = psycopg.connect(
+            **order["connect"],
+            connect_timeout=max(int(min(seconds, 10)), 2),
+            application_name="stratagem",
+            options=f"-c default_transaction_read_only={'off' if writable else 'on'} "
+            f"-c statement_timeout={int(seconds * 1000)} "
+            "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=10000",
+        )
+    except psycopg.OperationalError as error:
+        raise _Unreachable(str(error).strip().splitlines()[-1][:300]) from error
+    connection.read_only = not writable
+    with connection, connection.cursor() as cursor:
+        if volatile := _volatile_functions(cursor, order):
+            return {"volatile": volatile}
+        return _read_postgres(cursor, order)
+
+
+def _volatile_functions(cursor: Any, order: dict[str, Any]) -> list[str]:
+    """Return the words of a statement that are functions which may do more than read."""
+    cursor.execute(
+        "SELECT DISTINCT proname::text FROM pg_catalog.pg_proc WHERE provolatile = 'v' "
+        "AND proname = ANY(%s) AND NOT proname = ANY(%s) ORDER BY 1",
+        [[*order["names"], *(name.lower() for name in order["names"])], order["harmless"]],
+    )
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _read_postgres(cursor: Any, order: dict[str, Any]) -> dict[str, Any]:
+    sql, parameters = _psycopg_marks(order["sql"]), order["parameters"]
+    if order["writable"]:
+        # A statement that is prepared is one statement, whatever a parser took it for.
+        cursor.execute(sql, parameters, prepare=True)
+        return {**_rows(cursor, order), "changed": max(cursor.rowcount, 0)}
+    most = order["rows_max"]
+    # Row by row: of a million rows only those that are shown are read. A stream is one statement.
+    stream = islice(cursor.stream(sql, parameters), most + 1)
+    rows = [[plain_value(value) for value in row] for row in stream]
+    return {
+        "columns": [each.name for each in cursor.description or ()],
+        "rows": rows[:most],
+        "truncated": len(rows) > most,
+    }
+
+
+def _psycopg_marks(sql: str) -> str:
+    """Return a statement with the marks of psycopg: ? becomes %s, and a % stands for itself."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(sql):
+        end = _quoted_end(sql, at)
+        piece = sql[at:end].replace("%", "%%")
+        pieces.append("%s" if piece == "?" else piece)
+        at = end
+    return "".join(pieces)
+
+
+def _quoted_end(sql: str, at: int) -> int:
+    """Return where a text, a name in quotes or a comment ends; else the next place."""
+    closing = {"'": "'", '"': '"', "--": "\n", "/*": "*/"}
+    opening = sql[at] if sql[at] in closing else sql[at : at + 2]
+    tag = _DOLLAR_QUOTE.match(sql, at)
+    if tag is not None:
+        opening, closing[tag[0]] = tag[0], tag[0]
+    if opening not in closing:
+        return at + 1
+    found = sql.find(closing[opening], at + len(opening))
+    return len(sql) if found < 0 else found + len(closing[opening])
 
 
 def _load(connection: Any, name: str, rows: list[dict[str, Any]]) -> None:
@@ -129,8 +216,12 @@ def _main() -> NoReturn:
     order = json.loads(sys.stdin.buffer.readline())
     try:
         answer: dict[str, Any] = {
-            "result": {"sqlite": _sqlite, "duckdb": _duckdb}[order["engine"]](order)
+            "result": {"sqlite": _sqlite, "duckdb": _duckdb, "postgres": _postgres}[
+                order["engine"]
+            ](order)
         }
+    except _Unreachable as error:
+        answer = {"failed": f"The database cannot be reached: {error}.", "safe": True}
     except MemoryError:
         answer = {"failed": "The query takes too much memory."}
     except Exception as error:  # noqa: BLE001 -- what the database says is the answer
