@@ -228,9 +228,11 @@ def test_a_stored_text_cannot_end_the_mark_around_it(tmp_path: Path) -> None:
     client = Client("claude-code", tmp_path)
 
     brief = client.send_event("SessionStart", source="startup").context
-    told = client.send_event(
-        "UserPromptSubmit", prompt="Which port does zorblax listen on?"
-    ).context
+    told = (
+        Client(client.name, client.folder, "other")
+        .send_event("UserPromptSubmit", prompt="Which port does zorblax listen on?")
+        .context
+    )
 
     for shown in (brief, told):
         assert "port 5" in shown
@@ -361,3 +363,16 @@ def test_a_folder_of_another_user_is_no_project(
 
     assert own == os.path.realpath(tmp_path / ".stratagem")
     assert find_memory(str(tmp_path)) is None
+
+
+def test_what_a_session_began_with_no_prompt_brings_along_again(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    asked = {"prompt": "Who owns the billing service?"}
+
+    before = Client("claude-code", tmp_path, "first").send_event("UserPromptSubmit", **asked)
+    brief = Client("claude-code", tmp_path, "second").send_event("SessionStart", source="startup")
+    again = Client("claude-code", tmp_path, "second").send_event("UserPromptSubmit", **asked)
+
+    assert "Mara Lindqvist owns the billing service" in before.context
+    assert "Mara Lindqvist owns the billing service" in brief.context
+    assert again.context == ""

@@ -2,14 +2,14 @@
 
 Where the last session ended, what is open, what was pinned, what the user wants from now on, and
 what keeps failing here with what fixed it. What has nothing to say takes no room. Nothing of tools
-or the web is in it.
+or the web is in it. What it shows whole, no prompt of the session brings along again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -21,7 +21,7 @@ from stratagem.errors import StratagemError
 from stratagem.hooks.context_text import cut, mark, strip_marked
 from stratagem.hooks.fix_cards import open_runtime
 from stratagem.hooks.session_files import SessionFiles
-from stratagem.hooks.settings import HookSettings
+from stratagem.hooks.settings import PERSONAL, HookSettings, owner_of
 from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
 from stratagem.memory.service import Memory
@@ -52,6 +52,13 @@ _HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
 _TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
 
 
+class Fact(NamedTuple):
+    """A line of a brief, and the id of the memory that it shows whole, as prompts know it."""
+
+    text: str
+    memory: str | None = None
+
+
 def write_brief(
     runtime: Runtime,
     settings: HookSettings,
@@ -63,34 +70,36 @@ def write_brief(
     live = runtime.foundation.store.reader().branches.by_name(branch) is not None
     caller = Caller("hook", settings.namespace, branch if live else "default", can_switch=False)
     parts = _parts(runtime, caller, settings, files)
-    lines = [*news, *(line for part in parts for line in part)]
-    if not lines:
-        return ""
+    facts = [*map(Fact, news), *(fact for part in parts for fact in part)]
     room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1
-    shown: list[str] = []
-    for line in lines:
-        if len(line) < room:
-            room -= len(line) + 1
-            shown.append(line)
-    return mark("\n".join([_HEAD, *shown, _TAIL])) if shown else ""
+    shown: list[Fact] = []
+    for fact in facts:
+        if len(fact.text) < room:
+            room -= len(fact.text) + 1
+            shown.append(fact)
+    if not shown:
+        return ""
+    files.note_shown([fact.memory for fact in shown if fact.memory])
+    return mark("\n".join([_HEAD, *(fact.text for fact in shown), _TAIL]))
 
 
 def _parts(
     runtime: Runtime, caller: Caller, settings: HookSettings, files: SessionFiles
-) -> Iterator[Sequence[str]]:
+) -> Iterator[Sequence[Fact]]:
     foundation = runtime.foundation
     memory = Memory(foundation, caller)
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, caller.branch)
-        yield _last_session(reader, view, files)
-        pinned = _tagged_lines(memory, {PINNED: "Pinned"}, _PINNED_MAX)
-        still_open = _tagged_lines(memory, _OPEN_TAGS, _OPEN_MAX)
-        yield from (pinned, still_open, _instruction_lines(memory, pinned + still_open))
-        yield _personal_lines(settings)
-        yield _failure_lines(runtime, caller, reader, view)
+        owner = owner_of(settings)
+        yield _last_session(reader, view, files, owner)
+        pinned = _tagged_facts(memory, {PINNED: "Pinned"}, _PINNED_MAX, owner)
+        still_open = _tagged_facts(memory, _OPEN_TAGS, _OPEN_MAX, owner)
+        yield from (pinned, still_open, _instructions(memory, pinned + still_open))
+        yield _personal_facts(settings)
+        yield _failures(runtime, caller, reader, view)
 
 
-def _personal_lines(settings: HookSettings) -> list[str]:
+def _personal_facts(settings: HookSettings) -> list[Fact]:
     """Say what the person has pinned, and wants everywhere; nothing where that cannot be read."""
     if settings.personal is None or not os.path.isfile(settings.personal):
         return []
@@ -100,24 +109,29 @@ def _personal_lines(settings: HookSettings) -> list[str]:
         return []
     try:
         memory = Memory(runtime.foundation, Caller("hook", can_switch=False))
-        pinned = _tagged_lines(memory, {PINNED: "Pinned, of the user's own memory"}, _OWN_MAX)
-        return [*pinned, *_instruction_lines(memory, pinned)]
+        what = {PINNED: "Pinned, of the user's own memory"}
+        pinned = _tagged_facts(memory, what, _OWN_MAX, PERSONAL)
+        return [*pinned, *_instructions(memory, pinned)]
     finally:
         runtime.close()
 
 
-def _instruction_lines(memory: Memory, above: Sequence[str]) -> list[str]:
+def _instructions(memory: Memory, above: Sequence[Fact]) -> list[Fact]:
     """Say what the user wants from now on, without what stands above already."""
-    said = (cut(_line(each.text), _LINE_CHARS) for each in memory.instructions())
-    news = [text for text in dict.fromkeys(said) if not any(text in line for line in above)]
-    return [f"- The user said: {text}" for text in news[:_INSTRUCTIONS_MAX]]
+    news: dict[str, Fact] = {}
+    for each in memory.instructions():
+        said = cut(_line(each.text), _LINE_CHARS)
+        if not any(said in fact.text for fact in above):
+            # One that stands in a longer text is not all of it.
+            news.setdefault(said, Fact(f"- The user said: {said}"))
+    return list(news.values())[:_INSTRUCTIONS_MAX]
 
 
-def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
+def _last_session(reader: Reader, view: View, files: SessionFiles, owner: str) -> list[Fact]:
     """Say where the session before this one ended: its last prompt, and what was answered."""
     newest = reader.catalogue.with_facet(view, label_facet("message"), limit=60)
     events = reader.log.contents(newest)
-    last: dict[str, str] = {}
+    last: dict[str, tuple[int, str]] = {}
     session = None
     for sequence in reversed(newest):
         content = orjson.loads(events[sequence].payload)
@@ -130,29 +144,38 @@ def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[str]:
         # What was answered before the last prompt is no answer to it.
         if content.get("session") == session and "user" not in last:
             said = _line(strip_marked(content["data"].get("content", "")))
-            last.setdefault(role, said)
-    lines = []
-    if last.get("user"):
-        unanswered = "" if last.get("assistant") else " (no answer was kept)"
-        said = cut(last["user"], _LINE_CHARS)
-        lines.append(f"- Last prompt of the session before{unanswered}: {said}")
-    if last.get("assistant"):
-        lines.append(f"- That session ended with: {_end_of(last['assistant'])}")
-    return lines
+            last.setdefault(role, (sequence, said))
+    facts = []
+    _, asked = last.get("user", (0, ""))
+    sequence, answer = last.get("assistant", (0, ""))
+    if asked:
+        unanswered = "" if answer else " (no answer was kept)"
+        said = cut(asked, _LINE_CHARS)
+        facts.append(Fact(f"- Last prompt of the session before{unanswered}: {said}"))
+    if answer:
+        end = _end_of(answer)
+        whole = f"{owner}:@{sequence}" if end == answer else None
+        facts.append(Fact(f"- That session ended with: {end}", whole))
+    return facts
 
 
 def _end_of(text: str) -> str:
     return text if len(text) <= _LAST_CHARS else f"…{text[-_LAST_CHARS:].lstrip()}"
 
 
-def _tagged_lines(memory: Memory, tags: Mapping[str, str], most: int) -> list[str]:
-    lines: dict[str, str] = {}
+def _tagged_facts(memory: Memory, tags: Mapping[str, str], most: int, owner: str) -> list[Fact]:
+    facts: dict[str, Fact] = {}
     for tag, what in tags.items():
         for entry in memory.list(tags=[tag], order="newest", limit=_TAGGED_READ).results:
             if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
-                said = cut(f"{entry.key}: {_line(_text(entry.value))}", _LINE_CHARS)
-                lines.setdefault(entry.key, f"- {what}: {said}")
-    return list(lines.values())[:most]
+                said = f"{entry.key}: {_line(_text(entry.value))}"
+                whole = f"{owner}:{entry.namespace}/{entry.key}"
+                fact = Fact(
+                    f"- {what}: {cut(said, _LINE_CHARS)}",
+                    whole if len(said) <= _LINE_CHARS else None,
+                )
+                facts.setdefault(entry.key, fact)
+    return list(facts.values())[:most]
 
 
 def _line(text: str) -> str:
@@ -163,7 +186,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _failure_lines(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[str]:
+def _failures(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[Fact]:
     """Say what failed most here of late, and what fixed it."""
     newest = reader.catalogue.with_facet(view, facet_listed(OUTCOME), limit=100)
     counts: dict[str, int] = {}
@@ -176,7 +199,9 @@ def _failure_lines(runtime: Runtime, caller: Caller, reader: Reader, view: View)
     known = {each.incident["incident_id"]: each for each in fixes}
     often = sorted((each for each in counts if each in known), key=lambda each: -counts[each])
     return [
-        f"- Failed before: {cut(_line(known[each].incident['title']), 100)}. Fixed by: "
-        f"{cut(_line('; '.join(known[each].solution.steps)), _LINE_CHARS - 60)}"
+        Fact(
+            f"- Failed before: {cut(_line(known[each].incident['title']), 100)}. Fixed by: "
+            f"{cut(_line('; '.join(known[each].solution.steps)), _LINE_CHARS - 60)}"
+        )
         for each in often[:_FAILING_MAX]
     ]

@@ -12,7 +12,7 @@ from stratagem.hooks.git_branch import memory_branch
 from stratagem.hooks.prompt_recall import RecalledMemory, find_memories
 from stratagem.hooks.records import spool_prompt
 from stratagem.hooks.session_files import SessionFiles, now
-from stratagem.hooks.settings import HookSettings
+from stratagem.hooks.settings import PERSONAL, HookSettings, owner_of
 from stratagem.projects import is_address
 from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
 
@@ -35,7 +35,7 @@ def handle_prompt(
 
 
 def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
-    known = {each for line in files.read() if line["what"] == "shown" for each in line["memories"]}
+    known = files.shown()
     found = sorted(_find(prompt, settings, files, known), key=lambda each: -each[1].score)
     best = found[: settings.prompt_hits]
     lines = [_line(place, memory) for place, memory in best]
@@ -43,7 +43,7 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
     if not count:
         return ""
     ids = [f"{place}:{memory.id}" for place, memory in best[:count]]
-    files.note("shown", memories=ids)
+    files.note_shown(ids)
     files.log_injection(
         {
             "event": "prompt",
@@ -62,9 +62,9 @@ def _find(
     places = []
     # A server takes longer to ask than a prompt can wait.
     if not is_address(settings.database):
-        places.append(("project" if settings.memory else "personal", settings.database))
+        places.append((owner_of(settings), settings.database))
     if settings.personal and os.path.isfile(settings.personal):
-        places.append(("personal", settings.personal))
+        places.append((PERSONAL, settings.personal))
     for place, database in places:
         own = {each.partition(":")[2] for each in known if each.startswith(f"{place}:")}
         branch = memory_branch(settings) if database == settings.database else "default"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -60,6 +60,16 @@ class SessionFiles:
     def note(self, what: str, **details: Any) -> None:
         """Remember something for later events of this session."""
         _append(self._state_path, {"what": what, "at": round(now(), 3), **details})
+
+    def note_shown(self, memories: Sequence[str]) -> None:
+        """Remember which memories were put before the model, each by its owner and its id."""
+        if memories:
+            self.note("shown", memories=list(memories))
+
+    def shown(self) -> set[str]:
+        """Return the memories that were put before the model in this session."""
+        lines = (line for line in self.read() if line["what"] == "shown")
+        return {memory for line in lines for memory in line["memories"]}
 
     def log_injection(self, details: Mapping[str, Any]) -> None:
         """Add to the log of what was injected; a long one is begun anew, and the old one kept."""

@@ -19,8 +19,19 @@ from stratagem.projects import (
     user_folder,
 )
 
-__all__ = ["HOOK_SETTINGS", "SWITCHES", "HookSetting", "HookSettings", "read_settings"]
+__all__ = [
+    "HOOK_SETTINGS",
+    "PERSONAL",
+    "SWITCHES",
+    "HookSetting",
+    "HookSettings",
+    "owner_of",
+    "read_settings",
+]
 
+# Whose a memory is.
+PERSONAL: Final = "personal"
+_PROJECT: Final = "project"
 # What can be switched off by itself.
 SWITCHES: Final = ("start", "prompt", "failure", "capture")
 _FILE_NAME: Final = "config.toml"
@@ -90,6 +101,11 @@ class HookSettings(NamedTuple):
     def is_on(self, switch: str) -> bool:
         """Whether hooks of a kind do anything."""
         return self.off.isdisjoint({switch, "all"})
+
+
+def owner_of(settings: HookSettings) -> str:
+    """Return whose the database is that is written to."""
+    return _PROJECT if settings.memory else PERSONAL
 
 
 def read_settings(folder: str) -> HookSettings:
