@@ -365,6 +365,41 @@ def test_a_folder_of_another_user_is_no_project(
     assert find_memory(str(tmp_path)) is None
 
 
+def test_what_is_off_for_all_projects_no_project_switches_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    own, theirs = tmp_path / "home/.config/stratagem", tmp_path / "shop/.stratagem"
+    for folder, off in ((own, "capture"), (theirs, "failure")):
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(f'hooks_off = "{off}"\n')
+
+    both = read_settings(str(tmp_path / "shop"))
+    (theirs / "config.toml").write_text('hooks_off = "none"\n')
+    still = read_settings(str(tmp_path / "shop"))
+    monkeypatch.setenv("STRATAGEM_HOOKS_OFF", "none")
+
+    assert both.off == {"capture", "failure"}
+    assert still.off == {"capture"}
+    assert read_settings(str(tmp_path / "shop")).off == frozenset()
+
+
+def test_what_was_said_twice_is_shown_once(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    for session in ("first", "second"):
+        client = Client("claude-code", tmp_path, session)
+        client.send_event("UserPromptSubmit", prompt="Is the quota service rate limited?")
+        client.send_event(
+            "Stop", last_assistant_message="The quota service allows 40 calls a second."
+        )
+
+    told = Client("claude-code", tmp_path, "third").send_event(
+        "UserPromptSubmit", prompt="How many calls a second does the quota service allow?"
+    )
+
+    assert told.context.count("40 calls a second") == 1
+
+
 def test_what_a_session_began_with_no_prompt_brings_along_again(tmp_path: Path) -> None:
     make_project(tmp_path)
     asked = {"prompt": "Who owns the billing service?"}

@@ -40,11 +40,10 @@ def _say_list(answer: Answer) -> str:
 
 
 def _line(each: Mapping[str, Any]) -> str:
+    said = each["text"]
     if each["kind"] == "draft":
-        steps = " / ".join(each["steps"])
-        said = f"{each['text']} | after: {steps}"
-    else:
-        said = " ".join(each["text"].split())
+        said += f" | after: {' / '.join(each['steps'])}"
+    said = " ".join(said.split())
     source = each.get("source") or each["kind"]
     decided = f" [{each['decision']}]" if each.get("decision") else ""
     return f"- {each['id']} ({source}, {each['timestamp'][:16]}){decided} {said[:_LINE_CHARS]}"

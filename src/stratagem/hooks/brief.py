@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -18,10 +18,10 @@ from stratagem.debugging.automation import list_best_fixes
 from stratagem.debugging.kinds import OUTCOME, facet_listed
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
-from stratagem.hooks.context_text import cut, mark, strip_marked
+from stratagem.hooks.context_text import cut, mark, plain_words, strip_marked, text_key
 from stratagem.hooks.fix_cards import open_runtime
 from stratagem.hooks.session_files import SessionFiles
-from stratagem.hooks.settings import PERSONAL, HookSettings, owner_of
+from stratagem.hooks.settings import HookSettings
 from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
 from stratagem.memory.service import Memory
@@ -52,11 +52,11 @@ _HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
 _TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
 
 
-class Fact(NamedTuple):
-    """A line of a brief, and the id of the memory that it shows whole, as prompts know it."""
+class BriefLine(NamedTuple):
+    """A line of a brief, and the text of the memory that it shows, where it shows all of it."""
 
-    text: str
-    memory: str | None = None
+    line: str
+    whole: str | None = None
 
 
 def write_brief(
@@ -70,36 +70,35 @@ def write_brief(
     live = runtime.foundation.store.reader().branches.by_name(branch) is not None
     caller = Caller("hook", settings.namespace, branch if live else "default", can_switch=False)
     parts = _parts(runtime, caller, settings, files)
-    facts = [*map(Fact, news), *(fact for part in parts for fact in part)]
+    facts = [*map(BriefLine, news), *(fact for part in parts for fact in part)]
     room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1
-    shown: list[Fact] = []
+    shown: list[BriefLine] = []
     for fact in facts:
-        if len(fact.text) < room:
-            room -= len(fact.text) + 1
+        if len(fact.line) < room:
+            room -= len(fact.line) + 1
             shown.append(fact)
     if not shown:
         return ""
-    files.note_shown([fact.memory for fact in shown if fact.memory])
-    return mark("\n".join([_HEAD, *(fact.text for fact in shown), _TAIL]))
+    files.note_shown([text_key(fact.whole) for fact in shown if fact.whole])
+    return mark("\n".join([_HEAD, *(fact.line for fact in shown), _TAIL]))
 
 
 def _parts(
     runtime: Runtime, caller: Caller, settings: HookSettings, files: SessionFiles
-) -> Iterator[Sequence[Fact]]:
+) -> Iterator[Sequence[BriefLine]]:
     foundation = runtime.foundation
     memory = Memory(foundation, caller)
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, caller.branch)
-        owner = owner_of(settings)
-        yield _last_session(reader, view, files, owner)
-        pinned = _tagged_facts(memory, {PINNED: "Pinned"}, _PINNED_MAX, owner)
-        still_open = _tagged_facts(memory, _OPEN_TAGS, _OPEN_MAX, owner)
+        yield _last_session(reader, view, files)
+        pinned = _tagged_lines(memory, {PINNED: "Pinned"}, _PINNED_MAX)
+        still_open = _tagged_lines(memory, _OPEN_TAGS, _OPEN_MAX)
         yield from (pinned, still_open, _instructions(memory, pinned + still_open))
         yield _personal_facts(settings)
         yield _failures(runtime, caller, reader, view)
 
 
-def _personal_facts(settings: HookSettings) -> list[Fact]:
+def _personal_facts(settings: HookSettings) -> list[BriefLine]:
     """Say what the person has pinned, and wants everywhere; nothing where that cannot be read."""
     if settings.personal is None or not os.path.isfile(settings.personal):
         return []
@@ -109,29 +108,28 @@ def _personal_facts(settings: HookSettings) -> list[Fact]:
         return []
     try:
         memory = Memory(runtime.foundation, Caller("hook", can_switch=False))
-        what = {PINNED: "Pinned, of the user's own memory"}
-        pinned = _tagged_facts(memory, what, _OWN_MAX, PERSONAL)
+        pinned = _tagged_lines(memory, {PINNED: "Pinned, of the user's own memory"}, _OWN_MAX)
         return [*pinned, *_instructions(memory, pinned)]
     finally:
         runtime.close()
 
 
-def _instructions(memory: Memory, above: Sequence[Fact]) -> list[Fact]:
+def _instructions(memory: Memory, above: Sequence[BriefLine]) -> list[BriefLine]:
     """Say what the user wants from now on, without what stands above already."""
-    news: dict[str, Fact] = {}
+    news: dict[str, BriefLine] = {}
     for each in memory.instructions():
         said = cut(_line(each.text), _LINE_CHARS)
-        if not any(said in fact.text for fact in above):
+        if not any(said in fact.line for fact in above):
             # One that stands in a longer text is not all of it.
-            news.setdefault(said, Fact(f"- The user said: {said}"))
+            news.setdefault(said, BriefLine(f"- The user said: {said}"))
     return list(news.values())[:_INSTRUCTIONS_MAX]
 
 
-def _last_session(reader: Reader, view: View, files: SessionFiles, owner: str) -> list[Fact]:
+def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[BriefLine]:
     """Say where the session before this one ended: its last prompt, and what was answered."""
     newest = reader.catalogue.with_facet(view, label_facet("message"), limit=60)
     events = reader.log.contents(newest)
-    last: dict[str, tuple[int, str]] = {}
+    last: dict[str, str] = {}
     session = None
     for sequence in reversed(newest):
         content = orjson.loads(events[sequence].payload)
@@ -144,18 +142,18 @@ def _last_session(reader: Reader, view: View, files: SessionFiles, owner: str) -
         # What was answered before the last prompt is no answer to it.
         if content.get("session") == session and "user" not in last:
             said = _line(strip_marked(content["data"].get("content", "")))
-            last.setdefault(role, (sequence, said))
+            last.setdefault(role, said)
     facts = []
-    _, asked = last.get("user", (0, ""))
-    sequence, answer = last.get("assistant", (0, ""))
+    asked, answer = last.get("user", ""), last.get("assistant", "")
     if asked:
         unanswered = "" if answer else " (no answer was kept)"
         said = cut(asked, _LINE_CHARS)
-        facts.append(Fact(f"- Last prompt of the session before{unanswered}: {said}"))
+        facts.append(BriefLine(f"- Last prompt of the session before{unanswered}: {said}"))
     if answer:
         end = _end_of(answer)
-        whole = f"{owner}:@{sequence}" if end == answer else None
-        facts.append(Fact(f"- That session ended with: {end}", whole))
+        facts.append(
+            BriefLine(f"- That session ended with: {end}", answer if end == answer else None)
+        )
     return facts
 
 
@@ -163,18 +161,15 @@ def _end_of(text: str) -> str:
     return text if len(text) <= _LAST_CHARS else f"…{text[-_LAST_CHARS:].lstrip()}"
 
 
-def _tagged_facts(memory: Memory, tags: Mapping[str, str], most: int, owner: str) -> list[Fact]:
-    facts: dict[str, Fact] = {}
+def _tagged_lines(memory: Memory, tags: Mapping[str, str], most: int) -> list[BriefLine]:
+    facts: dict[str, BriefLine] = {}
     for tag, what in tags.items():
         for entry in memory.list(tags=[tag], order="newest", limit=_TAGGED_READ).results:
             if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
-                said = f"{entry.key}: {_line(_text(entry.value))}"
-                whole = f"{owner}:{entry.namespace}/{entry.key}"
-                fact = Fact(
-                    f"- {what}: {cut(said, _LINE_CHARS)}",
-                    whole if len(said) <= _LINE_CHARS else None,
-                )
-                facts.setdefault(entry.key, fact)
+                value = _line(plain_words(entry.value))
+                said = cut(f"{entry.key}: {value}", _LINE_CHARS)
+                whole = value if said.endswith(value) else None
+                facts.setdefault(entry.key, BriefLine(f"- {what}: {said}", whole))
     return list(facts.values())[:most]
 
 
@@ -182,11 +177,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _failures(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[Fact]:
+def _failures(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> list[BriefLine]:
     """Say what failed most here of late, and what fixed it."""
     newest = reader.catalogue.with_facet(view, facet_listed(OUTCOME), limit=100)
     counts: dict[str, int] = {}
@@ -199,7 +190,7 @@ def _failures(runtime: Runtime, caller: Caller, reader: Reader, view: View) -> l
     known = {each.incident["incident_id"]: each for each in fixes}
     often = sorted((each for each in counts if each in known), key=lambda each: -counts[each])
     return [
-        Fact(
+        BriefLine(
             f"- Failed before: {cut(_line(known[each].incident['title']), 100)}. Fixed by: "
             f"{cut(_line('; '.join(known[each].solution.steps)), _LINE_CHARS - 60)}"
         )

@@ -101,6 +101,8 @@ _EXIT_CODE: Final = re.compile(
     r"(?:^|\n)(?:Exit code:? |Exit Code: |Process exited with code |"
     r"Command exited with code |\(exit code: )(\d{1,3})\b"
 )
+# How a patch of Codex begins.
+_PATCH: Final = "*** Begin Patch"
 _WEB_TOOLS: Final = re.compile(r"(?i)web|fetch|browse|http|url")
 # How a result of MCP says that the tool failed.
 _ERROR_FLAGS: Final = ("isError", "is_error")
@@ -136,10 +138,21 @@ class HookEvent(NamedTuple):
     @property
     def command(self) -> str:
         """The command line that a shell was given; empty for other tools."""
+        given = self._given_command
+        return "" if given.startswith(_PATCH) else given
+
+    @property
+    def patch(self) -> str:
+        """The patch that Codex applied, which it passes as a command; else empty."""
+        given = self._given_command
+        return given if given.startswith(_PATCH) else ""
+
+    @property
+    def _given_command(self) -> str:
         given = self.arguments.get("command") if isinstance(self.arguments, Mapping) else None
         if isinstance(given, list):
             # Codex passes ["bash", "-lc", "…"].
-            return str(given[-1]) if given else ""
+            given = given[-1] if given else ""
         return given if isinstance(given, str) else ""
 
     @property

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["cut", "mark", "pack_lines", "strip_marked", "tokens_in"]
+from stratagem.storage.sqlite.plain_hash import sha256
+
+__all__ = ["cut", "mark", "pack_lines", "plain_words", "strip_marked", "text_key", "tokens_in"]
 
 _BEGIN: Final = "<stratagem-memory>"
 _END: Final = "</stratagem-memory>"
@@ -35,6 +37,29 @@ def strip_marked(text: str) -> str:
         _, found, text = rest.partition(_END)
         if not found:
             return "".join(kept).strip()
+
+
+def text_key(text: str) -> str:
+    """Return what a text is known by once it was put before a model, whoever stored it."""
+    data = " ".join(text.split()).encode("utf-8", "surrogatepass")
+    key: str = sha256(data).hexdigest()[:16]
+    return key
+
+
+def plain_words(value: Any) -> str:
+    """Return the words of a value, without the names of its fields where it is a message."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        said = next(
+            (value[name] for name in ("text", "content", "message", "body") if name in value), None
+        )
+        if isinstance(said, str):
+            return said
+        return "; ".join(f"{name}: {plain_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(plain_words, value))
+    return str(value)
 
 
 def tokens_in(text: str) -> int:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from stratagem.hooks.context_text import cut
+from stratagem.hooks.context_text import cut, plain_words, text_key
 from stratagem.search import analysis, relevance
 from stratagem.search.passages import parts
 from stratagem.search.plain_embedding import cosine, embed_text
@@ -66,13 +66,18 @@ class RecalledMemory(NamedTuple):
     content: Content
     text: str
 
+    @property
+    def key(self) -> str:
+        """What it says, as `text_key` has it."""
+        return text_key(_text_of(self.content))
+
 
 def find_memories(
     reader: DirectReader, prompt: str, *, known: Collection[str], session: str, floor: float
 ) -> list[RecalledMemory]:
     """Return what answers a prompt at least as well as the floor asks, best first.
 
-    `known` are the ids of what the session was shown already.
+    `known` are the keys of the texts that the session was shown already.
     """
     terms = analysis.query_terms(prompt[:_QUERY_CHARS])
     if len(terms) < _TERMS_MIN:
@@ -94,7 +99,11 @@ def find_memories(
     found = [judge.judge(each) for each in usable if each.content.get("capture") not in thrown_away]
     good = sorted((each for each in found if each.score >= floor), key=lambda each: -each.score)
     answers = (_with_answer(reader, each) for each in good)
-    unique = {each.id: each for each in answers if each is not None and each.id not in known}
+    unique: dict[str, RecalledMemory] = {}
+    for each in answers:
+        if each is not None and each.key not in known:
+            # Sessions say the same again and again; the best of them is enough.
+            unique.setdefault(each.key, each)
     return list(unique.values())
 
 
@@ -119,7 +128,7 @@ def _with_answer(reader: DirectReader, found: RecalledMemory) -> RecalledMemory 
 def _text_of(found: Content) -> str:
     """Return what a memory says, on one line."""
     value = found.content["value" if found.kind == "entry" else "data"]
-    return " ".join(_words(value).split())
+    return " ".join(plain_words(value).split())
 
 
 def _id_of(found: Content) -> str:
@@ -191,19 +200,3 @@ def _select(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list
             break
         kept.append(term)
     return kept
-
-
-def _words(value: Any) -> str:
-    """Return the words of a value, without the names of its fields where it is a message."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        said = next(
-            (value[name] for name in ("text", "content", "message", "body") if name in value), None
-        )
-        if isinstance(said, str):
-            return said
-        return "; ".join(f"{name}: {_words(each)}" for name, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_words, value))
-    return str(value)

@@ -35,7 +35,7 @@ def handle_prompt(
 
 
 def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
-    known = files.shown()
+    known = files.shown_keys()
     found = sorted(_find(prompt, settings, files, known), key=lambda each: -each[1].score)
     best = found[: settings.prompt_hits]
     lines = [_line(place, memory) for place, memory in best]
@@ -43,7 +43,7 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
     if not count:
         return ""
     ids = [f"{place}:{memory.id}" for place, memory in best[:count]]
-    files.note_shown(ids)
+    files.note_shown([memory.key for _, memory in best[:count]])
     files.log_injection(
         {
             "event": "prompt",
@@ -66,12 +66,11 @@ def _find(
     if settings.personal and os.path.isfile(settings.personal):
         places.append((PERSONAL, settings.personal))
     for place, database in places:
-        own = {each.partition(":")[2] for each in known if each.startswith(f"{place}:")}
         branch = memory_branch(settings) if database == settings.database else "default"
         try:
             reader = DirectReader(database, branch, int(now() * 1_000_000))
             found = find_memories(
-                reader, prompt, known=own, session=files.key, floor=settings.prompt_floor
+                reader, prompt, known=known, session=files.key, floor=settings.prompt_floor
             )
         except UnreadableError:
             continue

@@ -82,7 +82,7 @@ def mask_ends(text: str, chars_max: int, settings: HookSettings) -> str:
 
 
 def _arguments(event: HookEvent, settings: HookSettings) -> str:
-    given = event.command
+    given = event.command or event.patch
     if not given:
         given = event.arguments if isinstance(event.arguments, str) else _dump(event.arguments)
     return mask_ends(given, _ARGUMENT_CHARS_MAX, settings)

@@ -61,15 +61,15 @@ class SessionFiles:
         """Remember something for later events of this session."""
         _append(self._state_path, {"what": what, "at": round(now(), 3), **details})
 
-    def note_shown(self, memories: Sequence[str]) -> None:
-        """Remember which memories were put before the model, each by its owner and its id."""
-        if memories:
-            self.note("shown", memories=list(memories))
+    def note_shown(self, keys: Sequence[str]) -> None:
+        """Remember which texts were put before the model, by their keys (`text_key`)."""
+        if keys:
+            self.note("shown", texts=list(keys))
 
-    def shown(self) -> set[str]:
-        """Return the memories that were put before the model in this session."""
+    def shown_keys(self) -> set[str]:
+        """Return the keys of the texts that were put before the model in this session."""
         lines = (line for line in self.read() if line["what"] == "shown")
-        return {memory for line in lines for memory in line["memories"]}
+        return {key for line in lines for key in line.get("texts", ())}
 
     def log_injection(self, details: Mapping[str, Any]) -> None:
         """Add to the log of what was injected; a long one is begun anew, and the old one kept."""

@@ -112,18 +112,21 @@ def read_settings(folder: str) -> HookSettings:
     """Return what is in force where an agent works."""
     memory = find_memory(folder)
     given = _DEFAULTS | _read_file(os.path.join(user_config_folder(), _FILE_NAME))
+    switched_off = _names(given["hooks_off"])
     if memory:
         theirs = _read_file(os.path.join(memory, _FILE_NAME))
         if "db" in theirs and is_tracked(memory, f"{PROJECT_FOLDER}/{_FILE_NAME}"):
             # Whoever wrote the repository says where this user's memory is.
             del theirs["db"]
         given |= theirs
+        # What the user has switched off everywhere no project switches on.
+        switched_off |= _names(theirs.get("hooks_off", "none"))
     for name in _DEFAULTS:
         told = os.environ.get(_PREFIX + name.upper())
         if told is not None:
             given[name] = told
+            switched_off = _names(told) if name == "hooks_off" else switched_off
     own = os.path.join(user_folder(), DATABASE_NAME)
-    switched_off = frozenset(given["hooks_off"].replace(",", " ").split()) - {"none"}
     if memory and not given["db"] and is_tracked(memory, DATABASE_NAME):
         # It came with the repository: nobody here has stored what it says.
         switched_off |= {"all"}
@@ -166,6 +169,10 @@ def _read_file(path: str) -> dict[str, str]:
         # The command line says what is wrong with it; a hook bothers nobody.
         return {}
     return {name: _text(said[name]) for name in _DEFAULTS if name in said}
+
+
+def _names(said: str) -> frozenset[str]:
+    return frozenset(said.replace(",", " ").split()) - {"none"}
 
 
 def _level(said: str) -> Literal["none", "basic", "strict"]:

@@ -107,6 +107,8 @@ def _action(event: HookEvent) -> str:
     command = event.command.strip()
     if command:
         return "" if _only_looks(command[:_COMMAND_CHARS]) else f"Run: {command}"
+    if event.patch:
+        return _patch_action(event.patch)
     if not _EDITS.search(event.tool) or not isinstance(event.arguments, Mapping):
         return ""
     given = event.arguments
@@ -117,6 +119,16 @@ def _action(event: HookEvent) -> str:
     if old or new:
         return f"Edit {name}: replace {_brief(old)} by {_brief(new)}" if old else f"Write {name}"
     return f"Edit {name}" if name else ""
+
+
+def _patch_action(patch: str) -> str:
+    """Say what a patch changes: its files, and the lines that go and come."""
+    lines = patch.splitlines()
+    files = [line.partition(": ")[2] for line in lines if line.startswith("*** ") and ": " in line]
+    old = " ".join(line[1:] for line in lines if line.startswith("-"))
+    new = " ".join(line[1:] for line in lines if line.startswith("+"))
+    changed = f": replace {_brief(old)} by {_brief(new)}" if old else f": add {_brief(new)}"
+    return f"Edit {', '.join(files)}{changed if old or new else ''}"
 
 
 def _brief(text: Any) -> str:

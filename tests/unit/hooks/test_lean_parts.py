@@ -18,8 +18,9 @@ from stratagem.hooks.clients import CLIENTS, HookEvent, format_answer, parse_eve
 from stratagem.hooks.context_text import mark, pack_lines, strip_marked, tokens_in
 from stratagem.hooks.credit import find_recoveries
 from stratagem.hooks.fixes import cards_path
+from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import read_settings
-from stratagem.hooks.tools import command_key
+from stratagem.hooks.tools import command_key, handle_tool
 from stratagem.projects import find_memory, user_config_folder, user_folder
 from stratagem.search.embedding import StaticEmbedder
 from stratagem.search.plain_embedding import cosine, embed_text
@@ -242,3 +243,25 @@ def test_a_failure_is_what_the_client_says_and_not_what_was_read(
 
     assert event is not None
     assert event.failed is failed
+
+
+def test_a_patch_of_codex_is_an_edit_and_no_command(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-import yaml\n+import json\n*** End Patch"
+    given = {
+        "hook_event_name": "PostToolUse",
+        "session_id": "one",
+        "cwd": str(tmp_path),
+        "tool_name": "apply_patch",
+        "tool_input": {"command": patch},
+        "tool_response": "Exit code: 0\nOutput:\nSuccess. Updated the following files:\nM a.py",
+    }
+    event = parse_event("codex", json.dumps(given))
+    assert event is not None
+    files = SessionFiles(str(tmp_path / "memory.db"), "codex", "one")
+
+    handle_tool(event, read_settings(str(tmp_path)), files, wanted=True)
+
+    [noted] = files.read()
+    assert event.command == ""
+    assert noted["command"] == ""
+    assert noted["action"] == "Edit a.py: replace `import yaml` by `import json`"

@@ -98,7 +98,9 @@ def _show_log(console: Console, answer: Mapping[str, Any], *, text: bool) -> Non
         for each in answer["results"]:
             console.print(f"\n{each['at']} {each['event']}", style="bold")
             console.print(printable(each["text"]), markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{answer['injections']} injections, {answer['tokens']} tokens.", style="dim")
+    count = answer["injections"]
+    named = "1 injection" if count == 1 else f"{count} injections"
+    console.print(f"{named}, {answer['tokens']} tokens.", style="dim")
 
 
 Switched = Annotated[
@@ -127,7 +129,10 @@ def _switch(session: Session, hooks: list[str] | None, *, user: bool, on: bool) 
     for each in hooks or ():
         if each not in SWITCHES:
             raise ValidationFailed(
-                f"There is no hook {each!r}.", field="hooks", allowed=list(SWITCHES)
+                f"There is no hook {each!r}.",
+                field="hooks",
+                allowed=list(SWITCHES),
+                hint=f"One of {', '.join(SWITCHES)}.",
             )
     file = _settings_file(user=user)
     text = file.read_text("utf-8") if file.is_file() else ""
@@ -136,8 +141,9 @@ def _switch(session: Session, hooks: list[str] | None, *, user: bool, on: bool) 
     off = off - wanted if on else off | wanted
     named = "all" if off == set(SWITCHES) else ",".join(each for each in SWITCHES if each in off)
     _write(file, _with_setting(text, named or "none"))
+    everywhere = set() if user else _switched_off_everywhere()
     session.output.answer(
-        {"file": str(file), "off": sorted(off)},
+        {"file": str(file), "off": sorted(off), "off_everywhere": sorted(everywhere)},
         lambda console, told: console.print(_switch_words(told), highlight=False, soft_wrap=True),
     )
 
@@ -145,7 +151,16 @@ def _switch(session: Session, hooks: list[str] | None, *, user: bool, on: bool) 
 def _switch_words(answer: Mapping[str, Any]) -> str:
     off = answer["off"]
     state = f"Off: {', '.join(off)}." if off else "All hooks are on."
-    return f"{state} It is set in {answer['file']}."
+    words = f"{state} It is set in {answer['file']}."
+    if answer["off_everywhere"]:
+        still = ", ".join(answer["off_everywhere"])
+        words += f" For all projects these are off: {still} (stratagem hook on --user)."
+    return words
+
+
+def _switched_off_everywhere() -> set[str]:
+    file = _settings_file(user=True)
+    return _switched_off(file, file.read_text("utf-8")) if file.is_file() else set()
 
 
 def _settings_file(*, user: bool) -> Path:
