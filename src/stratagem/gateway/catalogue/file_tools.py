@@ -22,8 +22,8 @@ async def _read(run: ToolRun) -> dict[str, Any]:
     given = run.arguments
     folder = open_folder(run, given.get("folder"))
     path = given["path"]
-    if path.strip("/") in {"", "."} or path.endswith("/"):
-        entries = await run.in_thread(lambda: folder.entries(path.strip("/.")))
+    if path.endswith("/") or await run.in_thread(lambda: folder.is_folder(path)):
+        entries = await run.in_thread(lambda: folder.entries(path))
         return {"path": path, "kind": "folder", "entries": entries}
     data: bytes = await run.in_thread(lambda: folder.read_bytes(path, limits.FILE_BYTES_MAX))
     suffix: Any = path.rpartition(".")[2].casefold()

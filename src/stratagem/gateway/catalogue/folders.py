@@ -7,6 +7,7 @@ program changes between a check and the use of a path makes no difference.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -21,7 +22,10 @@ __all__ = ["GrantedFolder", "open_folder"]
 
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+# A pipe without a writer is not waited for.
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 _DEPTH_MAX: Final = 32
+_NAME_BYTES_MAX: Final = 255
 
 
 def open_folder(run: ToolRun, name: str | None, *, writes: bool = False) -> GrantedFolder:
@@ -60,11 +64,14 @@ class GrantedFolder:
             ValidationFailed: There is none, or it is too large.
         """
         with self._parent(path) as (parent, name):
-            handle = _open(name, os.O_RDONLY | _NO_LINK, parent, path)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValidationFailed(f"{path} is no file.", field="path")
-            data = file.read(bytes_max + 1)
+            handle = _open(name, os.O_RDONLY | _NO_WAIT | _NO_LINK, parent, path)
+            try:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    raise ValidationFailed(f"{path} is no file.", field="path")
+                with os.fdopen(handle, "rb", closefd=False) as file:
+                    data = file.read(bytes_max + 1)
+            finally:
+                os.close(handle)
         if len(data) > bytes_max:
             raise ValidationFailed(
                 f"{path} has more than {bytes_max:,} bytes.", field="path", limit=bytes_max
@@ -90,7 +97,7 @@ class GrantedFolder:
                     field="path",
                     hint="Set `overwrite`, or change it with edit_file.",
                 )
-            draft = f".{name}.stratagem-{os.getpid()}-{id(data):x}"
+            draft = f".stratagem-{os.getpid()}-{id(data):x}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
             handle = os.open(draft, flags, 0o644, dir_fd=parent)
             try:
@@ -144,6 +151,14 @@ class GrantedFolder:
                     )
         return made
 
+    def is_folder(self, path: str) -> bool:
+        """Whether a path names a folder; a link is none."""
+        if not _below(path):
+            return True
+        with self._parent(path) as (parent, name):
+            found = _look(name, parent)
+        return found is not None and stat.S_ISDIR(found.st_mode)
+
     def entries(self, path: str) -> list[dict[str, Any]]:
         """Return what is in a folder, by name."""
         with self._open_folder(path) as handle:
@@ -181,7 +196,7 @@ class GrantedFolder:
 
     @contextlib.contextmanager
     def _open_folder(self, path: str) -> Iterator[int]:
-        parts = _parts(path) if path.strip("/") else []
+        parts = _parts(path) if _below(path) else []
         # The folder itself may be a link: an administrator named it.
         handle = os.open(self._root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
@@ -190,6 +205,8 @@ class GrantedFolder:
                 os.close(handle)
                 handle = inner
             yield handle
+        except OSError as error:
+            raise ExecutionFailed(f"The folder says: {error.strerror}.", answered=True) from error
         finally:
             os.close(handle)
 
@@ -202,16 +219,22 @@ def _parts(path: str) -> list[str]:
     """
     if len(path) > limits.FILE_PATH_CHARS_MAX or "\x00" in path:
         raise ValidationFailed("`path` is no path.", field="path")
-    parts = [
-        part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in {"/", "."}
-    ]
+    parts = _below(path)
     if ".." in parts:
         raise PermissionDenied(
             "The path leads out of the folder.", reason="outside", field="path", path=path[:200]
         )
     if not parts or len(parts) > _DEPTH_MAX:
         raise ValidationFailed("`path` names a file below the folder.", field="path")
+    if any(len(part.encode(errors="surrogatepass")) > _NAME_BYTES_MAX for part in parts):
+        raise ValidationFailed("A name is too long.", field="path", limit=_NAME_BYTES_MAX)
     return parts
+
+
+def _below(path: str) -> list[str]:
+    """Return the parts of a path; none for the folder itself."""
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    return [part for part in parts if part not in {"/", "//", "."}]
 
 
 def _open(name: str, flags: int, parent: int, path: str) -> int:
@@ -225,8 +248,10 @@ def _open(name: str, flags: int, parent: int, path: str) -> int:
         ) from None
     except OSError as error:
         # A link in the place of a file or folder; where it leads is not looked at.
+        is_link = error.errno == errno.ELOOP
+        words = "it is a link, and none is followed" if is_link else error.strerror
         raise PermissionDenied(
-            f"{path} cannot be opened: {error.strerror}.", reason="link", field="path"
+            f"{path} cannot be opened: {words}.", reason="link" if is_link else "file", field="path"
         ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,40 @@ def test_nothing_outside_of_the_folder_is_reached(desk: Desk, folder: Path, tmp_
         assert rewritten.code in {"permission_denied", "validation_error"}, path
     assert desk.call("delete_file", path="link.txt")["kind"] == "file"
     assert secret.read_text() == "secret"
+
+
+@proves("standard:files")
+def test_folders_are_listed_by_any_name(desk: Desk, folder: Path) -> None:
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "a.txt").write_text("a", "utf-8")
+    (folder / "hidden").mkdir()
+    desk.connect("files", "folder", path=str(folder))
+
+    for path in (".hidden", ".hidden/", "./.hidden", "/.hidden"):
+        told = desk.call("read_file", path=path)
+        assert [each["name"] for each in told["entries"]] == ["a.txt"]
+    assert desk.call("read_file", path=".")["kind"] == "folder"
+
+
+@proves("standard:files")
+def test_what_is_no_file_is_neither_waited_for_nor_an_error_of_ours(
+    desk: Desk, folder: Path
+) -> None:
+    os.mkfifo(folder / "pipe")
+    desk.connect("files", "folder", path=str(folder), writable=True)
+    long, too_long = "n" * 255, "n" * 256
+
+    pipe = desk.refusal("read_file", path="pipe")
+    refused = [
+        desk.refusal("read_file", path=too_long),
+        desk.refusal("write_file", path=too_long, content="x"),
+        desk.refusal("create_directory", path=too_long),
+    ]
+
+    assert "is no file" in pipe.message
+    assert {each.code for each in refused} == {"validation_error"}
+    assert {each.details["limit"] for each in refused} == {255}
+    assert desk.call("write_file", path=long, content="x")["created"] is True
 
 
 @proves("standard:files")
