@@ -18,8 +18,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
-import orjson
-
 from stratagem import limits
 
 __all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values", "secret_forms"]
@@ -198,6 +196,9 @@ def _may_hold(value: Any, forms: Collection[str]) -> bool:
     """Whether a value may hold one of some texts, or the beginning of one: seen at one glance."""
     if isinstance(value, str):
         return any(form[:_FORM_CHARS_MIN] in value for form in forms)
+    # Imported here: hooks mask without it, and it takes longer to import than they have.
+    import orjson
+
     try:
         text = orjson.dumps(value).decode()
     except (TypeError, ValueError):
@@ -207,6 +208,8 @@ def _may_hold(value: Any, forms: Collection[str]) -> bool:
 
 
 def _json_text(text: str) -> str:
+    import orjson
+
     return orjson.dumps(text.encode("utf-8", "replace").decode()).decode()[1:-1]
 
 
