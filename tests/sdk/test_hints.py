@@ -6,6 +6,7 @@ import pytest
 
 from stratagem import Stratagem, connect_async
 from stratagem.errors import BranchNotFound
+from stratagem.operation import Caller
 from stratagem.sdk.remote import Client
 
 
@@ -15,6 +16,22 @@ def test_hints_name_methods(embedded: Stratagem, remote: Client) -> None:
             db.memory.recall("a", branch="zzz")
 
         assert caught.value.hint == "List the branches with memory.branches()."
+
+
+def test_hints_about_a_deleted_branch_name_methods_in_every_call(embedded: Stratagem) -> None:
+    embedded.memory.fork("trial")
+    embedded.memory.switch("trial")
+    somebody = Stratagem(embedded.runtime, Caller())
+    somebody.memory.delete("trial")
+    somebody.memory.create("trial")
+
+    for begin in (embedded.memory.list, embedded.transaction().__enter__):
+        with pytest.raises(BranchNotFound) as caught:
+            begin()
+        assert caught.value.hint == (
+            "memory.switch('trial') chooses that one; memory.restore(source='trial'), under a name "
+            "that is free, brings yours back."
+        )
 
 
 @pytest.mark.anyio

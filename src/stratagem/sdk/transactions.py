@@ -16,6 +16,7 @@ from stratagem.display import DisplayableResult
 from stratagem.engine import moments
 from stratagem.errors import NotInTransaction, StratagemError, TransactionEnded
 from stratagem.operation import Caller
+from stratagem.sdk.method_calls import as_method
 from stratagem.search.transactions import Transactions
 from stratagem.storage.open_transactions import Commit
 
@@ -55,7 +56,11 @@ class TransactionScope:
         """Begin a transaction, unless one is open."""
         if self._block() is not None:
             raise NotInTransaction("A transaction cannot be begun within another one.")
-        return self.transactions.begin(self._caller, **options)
+        try:
+            return self.transactions.begin(self._caller, **options)
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
 
     def _block(self) -> OpenBlock | None:
         return next((each for each in _BLOCKS.get() if each.scope is self), None)

@@ -159,8 +159,9 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
             return branch
         raise BranchNotFound(
             f"The branch {name!r} that you work on was deleted, and another one has its name now.",
-            hint=f'strata_branch with action "switch" and name {name!r} chooses that one; action '
-            f'"restore" with source {name!r} and another name brings yours back.',
+            hint=f'strata_branch with action "switch" and name {name!r} chooses that one; '
+            f'strata_branch with action "restore" and source {name!r}, under a name that is free, '
+            "brings yours back.",
             field=field,
             branch=str(name),
         )
