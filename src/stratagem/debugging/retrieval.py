@@ -223,9 +223,7 @@ def _compare_titles(asked: frozenset[str], content: Mapping[str, Any]) -> list[C
 
 def _describe(text: str, found: Sequence[Headline]) -> Description:
     ends = [found[0], found[-1]] if len(found) > 1 else found
-    return Description(
-        [_head(each) for each in ends], frozenset(analysis.terms(text)), text.lower()
-    )
+    return Description([_head(each) for each in ends], text, analysis.terms)
 
 
 def _head(found: Headline) -> list[HeadWord]:

@@ -26,7 +26,9 @@ rounded. `python -m evals debug` shows how well what is said agrees with what ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import exp, isnan
 from typing import Final, NamedTuple
 
@@ -91,12 +93,24 @@ class HeadWord(NamedTuple):
 Head = Sequence[HeadWord]
 
 
-class Description(NamedTuple):
-    """A problem as somebody told it: its heads, all its terms, and its text in lower case."""
+@dataclass(eq=False)
+class Description:
+    """A problem as somebody told it: its heads, and its text, of which `analyse` makes terms."""
 
     heads: Sequence[Head]
-    terms: frozenset[str]
-    text: str
+    told: str
+    analyse: Callable[[str], Iterable[str]]
+
+    # Most words are found in the head of the other side: what the text has is rarely asked for.
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """All terms of the text."""
+        return frozenset(self.analyse(self.told))
+
+    @cached_property
+    def text(self) -> str:
+        """The text in lower case."""
+        return self.told.lower()
 
     def has(self, word: HeadWord) -> bool:
         """Whether it speaks of a word."""
@@ -195,15 +209,21 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
 
 
 def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:
-    ours = [(word, _speaks_of(known, other, word)) for word in one]
-    theirs = [(word, _speaks_of(asked, one, word)) for word in other]
+    ours = _check_words(one, known, other)
+    theirs = _check_words(other, asked, one)
     return _HeadPair(ours, theirs, _share(ours), _share(theirs))
 
 
-def _speaks_of(description: Description, head: Head, word: HeadWord) -> bool:
-    """Say whether a description, or this head of it, has a word, and in no other version."""
-    is_there = any(other.text == word.text for other in head) or description.has(word)
-    return is_there and not _is_other_version(word, head)
+def _check_words(head: Head, other: Description, other_head: Head) -> list[CheckedWord]:
+    """Return the words of a head, and whether the other side has each, in no other version."""
+    texts = {word.text for word in other_head}
+    return [
+        (
+            word,
+            (word.text in texts or other.has(word)) and not _is_other_version(word, other_head),
+        )
+        for word in head
+    ]
 
 
 def _is_other_version(word: HeadWord, head: Head) -> bool:

@@ -25,7 +25,7 @@ def described(names: list[str], words: list[str], text: str = "") -> Description
     head = [HeadWord(each, frozenset({each}), is_name=True) for each in names]
     head += [HeadWord(each, frozenset({each}), is_name=False) for each in words]
     said = [*names, *words, *text.split()]
-    return Description([head] if head else [], frozenset(said), " ".join(said))
+    return Description([head] if head else [], " ".join(said), str.split)
 
 
 heads = st.builds(

@@ -186,7 +186,7 @@ def _with_name(head: str, below: list[lines.LogLine]) -> str:
 
     Package managers announce that something could not be resolved, and then say what.
     """
-    if names_something(head):
+    if not below or names_something(head):
         return head
     has_code = bool(headline_of(ParsedError(head, [])).names)
     first = 0

@@ -29,11 +29,7 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from stratagem.debugging.signatures.error_chain import ParsedError
-from stratagem.debugging.signatures.placeholders import (
-    normalise,
-    spans_of_names,
-    spans_of_resources,
-)
+from stratagem.debugging.signatures.placeholders import named_parts, normalise
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Agreement", "Headline", "agreement", "headline_of", "names_something"]
@@ -242,11 +238,9 @@ def headline_of(error: ParsedError, *, names_a_cause: bool = True) -> Headline:
     said = normalise(error.head).rstrip(" .")
     kind, message = _part(said)
     # Of the whole head: the type may be what says that a name follows.
-    named = {each for begin, end in spans_of_names(said) for each in _split(said[begin:end])}
-    resources = {
-        each for begin, end in spans_of_resources(said) for each in _split(said[begin:end])
-    }
-    names, words = _tokens(_VERSIONED.sub(r"\g<package>", message), named | resources)
+    named = named_parts(said)
+    marked = {token for each in (*named.names, *named.resources) for token in _split(each)}
+    names, words = _tokens(_VERSIONED.sub(r"\g<package>", message), marked)
     if not names and not words and kind:
         words = (kind.lower(),)
     # Of all frames the newest one of the program itself, if there is any.
@@ -255,7 +249,7 @@ def headline_of(error: ParsedError, *, names_a_cause: bool = True) -> Headline:
         key=_key(message, names) if names_a_cause else "",
         type=kind.lower(),
         frame=str(place).strip() if place else "",
-        is_named=bool(named),
+        is_named=bool(named.names),
         names=names,
         words=words,
         versions=tuple(dict.fromkeys(_versions(message))),

@@ -19,14 +19,15 @@ A message is cut before it is read. What comes out stays as it is when it goes i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTRY_HOSTS
 
-__all__ = ["CHARS_READ_MAX", "normalise", "packages", "spans_of_names", "spans_of_resources"]
+__all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "packages"]
 
 # Longer messages carry whole documents; what they say, they say at the beginning.
 CHARS_READ_MAX: Final = 1_200
@@ -84,6 +85,8 @@ _NAME_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 
 
+# A message is normalised for its signature, its headline and the names in it.
+@lru_cache(maxsize=256)
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
     plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
@@ -91,42 +94,42 @@ def normalise(message: str) -> str:
     return _truncate(" ".join(scanned.split()))
 
 
-def spans_of_names(message: str) -> Iterator[tuple[int, int]]:
-    """Yield where a message names a module, a command, a library or a package."""
+class NamedParts(NamedTuple):
+    """What a message names (modules, commands, packages), and the packages of its addresses."""
+
+    names: tuple[str, ...]
+    resources: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def named_parts(message: str) -> NamedParts:
+    """Return what a message names, as it was written or normalised."""
+    names, resources = [], []
     for match in _SCANNER.finditer(message):
-        if match.lastgroup == "named":
-            yield match.span("name")
-        elif match.lastgroup == "requirement":
-            yield match.span("package_name")
-        elif match.lastgroup in _NAMING:
-            yield match.span()
+        kind = match.lastgroup
+        if kind == "named":
+            names.append(match["name"])
+        elif kind == "requirement":
+            names.append(match["package_name"])
+        elif kind in _NAMING:
+            names.append(match[0])
+        elif kind == "url_placeholder":
+            resources.append(match[0].partition("/")[2])
+        elif kind == "url":
+            resources.append(_resource_name(_without_tail(match[0]).partition("://")[2]))
+    return NamedParts(tuple(names), tuple(filter(None, resources)))
 
 
 def packages(message: str) -> frozenset[str]:
     """Return the packages, modules and commands that a message names, each by its short name."""
-    plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
-    return frozenset(filter(None, map(_short_name, _package_names(plain))))
-
-
-def _package_names(message: str) -> Iterator[str]:
-    yield from (message[begin:end] for begin, end in spans_of_names(message))
-    for match in _SCANNER.finditer(message):
-        if match.lastgroup == "url":
-            yield _resource_name(_without_tail(match[0]).partition("://")[2])
+    named = named_parts(" ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split()))
+    return frozenset(filter(None, map(_short_name, (*named.names, *named.resources))))
 
 
 def _short_name(name: str) -> str:
     """Return the last part of a name, as one registry spells it like another; a scope stays."""
     scoped = name if name.startswith("@") else re.split(r"[/:]", name)[-1]
     return scoped.lower().replace("_", "-").removesuffix(".git")
-
-
-def spans_of_resources(message: str) -> Iterator[tuple[int, int]]:
-    """Yield where a message that was normalised has the name at the end of an address."""
-    for match in _SCANNER.finditer(message):
-        begin = match.start() + len("<url>/")
-        if match.lastgroup == "url_placeholder" and begin < match.end():
-            yield begin, match.end()
 
 
 def _scan(text: str) -> str:
