@@ -92,8 +92,8 @@ def test_a_second_init_makes_no_second_memory(tmp_path: Path) -> None:
     assert "nothing to change" in again
     assert not (folder / ".stratagem").exists()
     assert not (worktree / ".stratagem").exists()
-    # Cursor starts servers elsewhere, so its entry names the database.
-    assert str(outside_memory(str(folder))) in (folder / ".cursor" / "mcp.json").read_text()
+    # Cursor starts servers elsewhere, so its entry names the project.
+    assert '"-C"' in (folder / ".cursor" / "mcp.json").read_text()
 
 
 def test_what_cannot_be_outside_is_refused(tmp_path: Path) -> None:

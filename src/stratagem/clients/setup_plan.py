@@ -41,7 +41,6 @@ from stratagem.clients.settings_files import (
     replace_file,
 )
 from stratagem.errors import InvalidInput, StorageUnavailable, StratagemError
-from stratagem.places import DATABASE_NAME, PROJECT_FOLDER
 
 __all__ = [
     "FileChange",
@@ -63,10 +62,8 @@ class ServerCommand:
 
     program: list[str]
     arguments: list[str]
-    # Whether a database was named; else a client that starts servers elsewhere has to name it.
+    # Whether a database was named; else a client that starts servers elsewhere names the project.
     names_database: bool = False
-    # The folder of the project's memory, where that is not in the project.
-    memory: Path | None = None
     # The address of a running server that hooks call where they can, and the environment variable
     # that has the token for it.
     hooks_server: str | None = None
@@ -79,20 +76,16 @@ class ServerCommand:
 
     def entry(self, place: ServerFile, folders: Folders) -> dict[str, Any]:
         """Return the entry of a client's settings."""
-        arguments = list(self.arguments)
-        if place.project_variable and not self.names_database:
-            arguments += ["--db", f"{self._memory_for(place, folders)}/{DATABASE_NAME}"]
-        words = [*self.program, "mcp", *arguments]
+        words = [*self.program, *self._folder_words(place, folders), "mcp", *self.arguments]
         if place.joined:
             return {**place.fields, "command": words}
         return {**place.fields, "command": words[0], "args": words[1:]}
 
-    def _memory_for(self, place: ServerFile, folders: Folders) -> str:
-        """Return the folder of the memory, for a client that starts servers in another."""
-        if self.memory is not None and self.memory != folders.here / PROJECT_FOLDER:
-            return self.memory.as_posix()
-        variable = (place.project_variable or "").replace("{here}", folders.here.as_posix())
-        return f"{variable}/{PROJECT_FOLDER}"
+    def _folder_words(self, place: ServerFile, folders: Folders) -> list[str]:
+        """Return where to work, for a client that starts servers in another folder."""
+        if place.project_variable is None or self.names_database:
+            return []
+        return ["-C", place.project_variable.replace("{here}", folders.here.as_posix())]
 
 
 @dataclass(frozen=True, slots=True)

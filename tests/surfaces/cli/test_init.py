@@ -103,15 +103,14 @@ def test_clients_that_have_forms_of_their_own_get_them(cli: Cli, tmp_path: Path)
     init(cli, "opencode", "continue", "cursor", "jetbrains", "--project")
 
     server = {"command": PROGRAM, "args": ["mcp"]}
-    database = f"{tmp_path}/work/.stratagem/stratagem.db"
     assert read(Path("opencode.json"))["mcp"]["stratagem"]["command"] == [PROGRAM, "mcp"]
     block = read(Path(".continue/mcpServers/stratagem.yaml"))
     assert block["mcpServers"] == [{"name": "stratagem", **server}]
-    # These start servers in some other folder, and so have to name the project's memory.
+    # These start servers in some other folder, and so have to name the project's.
     cursor = read(Path(".cursor/mcp.json"))["mcpServers"]["stratagem"]
-    assert cursor["args"][1:] == ["--db", "${workspaceFolder}/.stratagem/stratagem.db"]
+    assert cursor["args"] == ["-C", "${workspaceFolder}", "mcp"]
     junie = read(Path(".junie/mcp/mcp.json"))["mcpServers"]["stratagem"]
-    assert junie["args"][1:] == ["--db", database]
+    assert junie["args"] == ["-C", f"{tmp_path}/work", "mcp"]
 
 
 @proves("init:again")

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from stratagem.errors import ValidationFailed
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.session import Options, shared_parameters
 from stratagem.surfaces.cli.settings import FileSettings
@@ -148,6 +149,7 @@ class Root(TyperGroup):
         output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
         try:
             with output.reporting():
+                given = _enter_folder(given)
                 file_settings = _file_settings(given)
                 with _explained_by(file_settings):
                     code = super().main(
@@ -173,6 +175,25 @@ class Root(TyperGroup):
 def _write_section(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:
     with formatter.section(typer.style(title, bold=True)):
         formatter.write_dl(rows)
+
+
+def _enter_folder(given: list[str]) -> list[str]:
+    """Work in the folder that the line begins with, as in `git -C FOLDER`; return the rest of it.
+
+    Before anything is read: the project's memory and settings are found from there.
+    """
+    if given[:1] != ["-C"]:
+        return given
+    folder = given[1] if len(given) > 1 else ""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise ValidationFailed(
+            f"There is no working in {folder!r}: {error.strerror}.",
+            field="-C",
+            hint="Name a folder: stratagem -C FOLDER COMMAND.",
+        ) from error
+    return given[2:]
 
 
 def _file_settings(given: Sequence[str]) -> FileSettings:

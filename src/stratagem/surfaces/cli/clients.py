@@ -162,7 +162,7 @@ def _init(
         chosen,
         scope,
         replace(
-            _server_command(session, start, toolsets, memory),
+            _server_command(session, start, toolsets),
             hooks_server=_checked_server(hooks_server),
             hooks_token=hooks_token,
         ),
@@ -259,9 +259,7 @@ def _record_file() -> Path:
     return Path(user_folder()) / "client-settings.json"
 
 
-def _server_command(
-    session: Session, start: str | None, tools: str | None, memory: Path | None
-) -> ServerCommand:
+def _server_command(session: Session, start: str | None, tools: str | None) -> ServerCommand:
     """Return how our server is started so that it works as this command was told to."""
     from stratagem.clients.setup_plan import ServerCommand
 
@@ -282,7 +280,6 @@ def _server_command(
         start.split() if start else _program(),
         arguments,
         names_database=bool(options.db),
-        memory=memory,
     )
 
 
