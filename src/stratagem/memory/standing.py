@@ -88,7 +88,10 @@ def _may_be_standing(text: str) -> bool:
         # The pattern knows more pairs of small and capital letters than `lower` does.
         return True
     small = text.lower()
-    return any(sign in small for sign in _SIGNS)
+    for sign in _SIGNS:  # noqa: SIM110 -- a generator takes twice as long, for every text written
+        if sign in small:
+            return True
+    return False
 
 
 def is_assistant(role: str) -> bool:

@@ -208,15 +208,23 @@ def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
     for subject in apart:
         record = ours_seen.get(subject) or theirs_seen[subject]
         if not reader.kinds.record(record.space.kind).derived:
-            held = (
-                bases.side_of(subject, Cut(here.branch.id, here.limit), ours.get(subject)),
-                bases.side_of(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
+            held, common = ours.get(subject), candidates.get(subject, [])
+            if held is not None and _is_version(held, common):
+                # The very same version: what one branch has left alone.
+                side: ChangedBy = "theirs"
+            else:
+                sides = (
+                    bases.side_of(subject, Cut(here.branch.id, here.limit), held),
+                    bases.side_of(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
+                )
+                base = bases.of(subject, record.space, common, known)
+                base = bases.alike(subject, record.space, base, *sides)
+                side = _changed_by(base, *(each.content for each in sides))
+            before, after = (
+                bases.content_of(each.get(subject)) for each in (ours_seen, theirs_seen)
             )
-            base = bases.of(subject, record.space, candidates.get(subject, []), known)
-            base = bases.alike(subject, record.space, base, *held)
-            side = _changed_by(base, *(each.content for each in held))
-            sides = [bases.content_of(each.get(subject)) for each in (ours_seen, theirs_seen)]
-            before, after = reversed(sides) if side == "ours" else sides
+            if side == "ours":
+                before, after = after, before
             changes.append(RecordDifference(record.space, record.key, before, after, side))
     return sorted(changes, key=lambda change: (change.space, change.key))
 
@@ -569,6 +577,9 @@ class _Bases:
         self._versions: dict[int, Version] = {each.version.sequence: each.version for each in held}
         self._contents: dict[int, Side] = {}
         self._known: dict[tuple[int, int], Vector] = {}
+        # For two branches, each up to some point: how far the first knows the second, where it
+        # knows all that the second knows.
+        self._reach: dict[tuple[tuple[int, int], tuple[int, int]], int] = {}
 
     def visible(self, view: View, records: Mapping[int, Record]) -> dict[int, Record]:
         """Return the records of a view that it shows: none that have expired in it."""
@@ -590,10 +601,33 @@ class _Bases:
         return same(self.content_of(one), self.content_of(other))
 
     def candidates(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
-        """Return the newest versions of some subjects on each branch that a vector knows."""
+        """Return the newest versions of some subjects on each branch that a vector knows.
+
+        Where the latest one supersedes the others it comes alone, so that they need not be read:
+        that is so unless branches went apart.
+        """
         found = self._reader.changes.known_versions(subjects, known)
+        for subject, versions in found.items():
+            if len(versions) > 1:
+                latest = max(versions, key=_sequence_of)
+                if all(each is latest or self.supersedes(latest, each, known) for each in versions):
+                    found[subject] = [latest]
         self.load(cut for cuts in found.values() for cut in cuts)
         return found
+
+    def supersedes(self, latest: Cut, version: Cut, known: Vector) -> bool:
+        """Whether the branch of one version knows the other, and all that the other's branch knows.
+
+        What branches know of each other is the same for all records, and compared once.
+        """
+        branch, other = latest.branch, version.branch
+        pair = (branch, known[branch]), (other, known[other])
+        reach = self._reach.get(pair)
+        if reach is None:
+            here, there = (self.knowledge(*place) for place in pair)
+            covers = all(here.get(each, 0) >= upto for each, upto in there.items() if each != other)
+            reach = self._reach[pair] = here.get(other, 0) if covers else 0
+        return reach >= version.limit
 
     def load(self, versions: Iterable[Cut]) -> None:
         wanted = {cut.limit for cut in versions if cut.limit not in self._versions}
@@ -695,7 +729,9 @@ class _Bases:
     def deletions(self, subjects: Sequence[int], known: Vector) -> dict[int, Cut]:
         """Return the last versions by which some subjects were deleted, as far as is known."""
         found = {}
-        for subject, versions in self.candidates(subjects, known).items():
+        versions_known = self._reader.changes.known_versions(subjects, known)
+        self.load(cut for versions in versions_known.values() for cut in versions)
+        for subject, versions in versions_known.items():
             gone = [cut for cut in versions if self.content(cut) is ABSENT]
             if gone:
                 found[subject] = max(gone, key=lambda cut: cut.limit)
@@ -746,6 +782,15 @@ class _Bases:
         if known is ABSENT:
             known = self._contents[version.sequence] = orjson.loads(version.payload)
         return known
+
+
+def _sequence_of(cut: Cut) -> int:
+    return cut.limit
+
+
+def _is_version(record: Record, versions: Sequence[Cut]) -> bool:
+    """Whether a record is at the one version that there is."""
+    return len(versions) == 1 and versions[0].limit == record.version.sequence
 
 
 class _Descent:

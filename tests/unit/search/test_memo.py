@@ -45,3 +45,19 @@ def test_long_arguments_are_answered_and_not_remembered() -> None:
 
     assert answers == [3, 4]
     assert list(memo) == ["abc"]
+
+
+def test_what_is_asked_for_again_and_again_is_not_forgotten() -> None:
+    asked: list[int] = []
+
+    def note(key: int) -> int:
+        asked.append(key)
+        return key
+
+    memo = FunctionCache[int, int](note, entries_max=8)
+
+    for key in range(1, 100):
+        assert memo[0] == 0
+        assert memo[key] == key
+
+    assert asked.count(0) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import orjson
@@ -48,11 +49,12 @@ class SqlChanges:
 
     def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
         known = orjson.dumps(vector, option=orjson.OPT_NON_STR_KEYS).decode()
-        found: dict[int, list[Cut]] = {}
-        for subject, branch, sequence in self._queries.rows(
+        rows = self._queries.rows(
             _THREE_NUMBERS, "known_versions", self._queries.array(subjects), known
-        ):
-            found.setdefault(subject, []).append(Cut(branch, sequence))
+        )
+        found: dict[int, list[Cut]] = defaultdict(list)
+        for subject, branch, sequence in rows:
+            found[subject].append(Cut(branch, sequence))
         return found
 
     def versions_of(self, subject: int) -> list[VersionOrigin]:

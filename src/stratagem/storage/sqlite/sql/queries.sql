@@ -197,10 +197,13 @@ SELECT branch FROM events WHERE seq = ?1
 
 -- name: known_versions
 -- For each subject of a JSON array, its newest version on each branch that a vector knows.
+WITH known AS MATERIALIZED (
+    SELECT CAST(key AS INTEGER) AS branch, value AS upto FROM json_each(?2)
+)
 SELECT w.value, v.branch, max(v.seq)
 FROM json_each(?1) w
 CROSS JOIN versions v ON v.subject = w.value
-CROSS JOIN json_each(?2) k ON v.branch = CAST(k.key AS INTEGER) AND v.seq <= k.value
+CROSS JOIN known ON v.branch = known.branch AND v.seq <= known.upto
 GROUP BY w.value, v.branch
 
 -- name: versions_of
