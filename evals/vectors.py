@@ -118,12 +118,12 @@ class _Way:
         ):
             view = self._views.view(reader, "default")
             begin = perf_counter()
-            near, _ = self._vectors.compare(
+            found = self._vectors.compare(
                 reader, view, vector, np.zeros(0, np.int64),
                 spaces=None, sequences=None, depth=_TOP,
             )  # fmt: skip
             self._costs.append(perf_counter() - begin)
-            return set(near.sequences.tolist())
+            return set(found.near.sequences.tolist())
 
 
 def _passages(data: Path, count: int) -> Iterator[str]:

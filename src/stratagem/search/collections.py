@@ -192,10 +192,9 @@ class _CollectionCache(VectorCache):
         padded = np.zeros(self._shape.width, np.float32)
         padded[: len(query)] = query
         none = np.zeros(0, np.int64)
-        found, _known = self.compare(
+        return self.compare(
             reader, view, padded, none, spaces=None, sequences=among, depth=depth
-        )
-        return found
+        ).near
 
     def _cosines_for(
         self, snapshot: VectorSnapshot, wanted: WantedRows, count: int

@@ -77,8 +77,15 @@ class Embedder(Protocol):
     def knows(self, word: str) -> bool:
         """Whether a word, in lower case, has a meaning of its own, not that of its pieces."""
 
-    def random_texts(self) -> NDArray[np.float32] | None:
-        """Return the vectors of texts that say nothing; None where they would cost too much."""
+    def usual_vectors(self) -> VectorMoments | None:
+        """Return how the vectors of random texts lie; None where they would cost too much."""
+
+
+class VectorMoments(NamedTuple):
+    """The mean of some vectors, and their covariance: enough for those of any products of them."""
+
+    mean: NDArray[np.float32]
+    covariance: NDArray[np.float32]
 
 
 class _Model(NamedTuple):
@@ -101,7 +108,7 @@ class StaticEmbedder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: _Model | None = None
-        self._random: NDArray[np.float32] | None = None
+        self._usual: VectorMoments | None = None
 
     @property
     def is_loaded(self) -> bool:
@@ -124,11 +131,14 @@ class StaticEmbedder:
         """Whether a word, in lower case, is one token."""
         return self._ready().words.whole(word) is not None
 
-    def random_texts(self) -> NDArray[np.float32]:
-        """Return the vectors of texts that say nothing, the same ones each time."""
-        if self._random is None:
-            self._random = _make_random_texts(self._ready())
-        return self._random
+    def usual_vectors(self) -> VectorMoments:
+        """Return how the vectors of random texts lie, the same ones each time."""
+        if self._usual is None:
+            texts = _make_random_texts(self._ready())
+            mean = texts.mean(axis=0)
+            centred = texts - mean
+            self._usual = VectorMoments(mean, centred.T @ centred / np.float32(len(texts)))
+        return self._usual
 
     def _ready(self) -> _Model:
         if self._model is None:

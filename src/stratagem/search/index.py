@@ -30,7 +30,7 @@ from stratagem.search import embedding, passages, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.nearness import Nearness
 from stratagem.search.stored_vectors import StoredVectors
-from stratagem.search.vectors import Nearest, VectorCache
+from stratagem.search.vectors import Comparison, Nearest, VectorCache, knows_what_is_shown
 from stratagem.storage.contract import (
     IndexedText,
     Progress,
@@ -62,6 +62,7 @@ _TERM_COUNTS_MAX = 10_000
 # How many times the passages wanted are ranked, in case that a view hides some.
 _SPARE = 2
 _SEARCHES_AFTER_MISS = 16
+_MANY = ranking.UNSORTED_MATCHES_MAX + 1
 _RAISED_LISTED_MAX = 200
 
 
@@ -88,6 +89,10 @@ class MatchedTexts(NamedTuple):
     sequences: NDArray[np.int64]
     bm25: NDArray[np.float64]
     passages: NDArray[np.int64]
+
+    def take(self, places: NDArray[np.int64]) -> MatchedTexts:
+        """Return some of them."""
+        return MatchedTexts(self.sequences[places], self.bm25[places], self.passages[places])
 
     def best_passage(self, sequence: int) -> int | None:
         """Return the passage of a version that matches best; None for others."""
@@ -221,20 +226,13 @@ class Index:
                 # Words that are common elsewhere, on other branches say, may be all there is here.
                 self._weigh_words(best, terms[: ranking.ASKED_TERMS_MAX])
             return Ranking(best.shares(), terms, asked, "lexical", best.passage_of)
-        words = _matches(reader, scope, asked, limit, expected)
+        assert self.embedder is not None
+        meaning = _Meaning(vector, max(limit, ranking.SEMANTIC_DEPTH), nearest)
+        near, words, known = self._compare(reader, scope, meaning, _Asked(asked, expected, limit))
         if len(words.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
-            words = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
-        assert self._vectors is not None
-        assert self.embedder is not None
-        depth = max(limit, ranking.SEMANTIC_DEPTH)
-        if nearest is not None:
-            near = nearest(vector, depth)
-            known = self._vectors.cosines(reader, words.sequences, vector)
-        else:
-            near, known = self._compare(
-                reader, view, vector, words.sequences, spaces=spaces, tags=tags, depth=depth
-            )
+            every = _Asked(terms[: ranking.ASKED_TERMS_MAX], _MANY, limit)
+            near, words, known = self._compare(reader, scope, meaning, every)
         candidates, cosines = _merge_candidates(words, known, near)
         best = _Weighing(reader, scope, limit, raised)
         best.weigh(_rank(candidates, cosines, best.count_max))
@@ -349,32 +347,48 @@ class Index:
             depth *= 4
 
     def _compare(
-        self,
-        reader: Reader,
-        view: View,
-        vector: NDArray[np.float32],
-        known: NDArray[np.int64],
-        *,
-        spaces: Sequence[int] | None,
-        tags: Sequence[str],
-        depth: int,
-    ) -> tuple[Nearest, NDArray[np.float32]]:
-        """Return what is nearest to a vector, and how near some versions are."""
-        if isinstance(self._vectors, StoredVectors):
-            near = self._vectors.nearest(
-                reader, view, vector, spaces=spaces, tags=tags, depth=depth
+        self, reader: Reader, scope: _Scope, meaning: _Meaning, asked: _Asked
+    ) -> tuple[Nearest, MatchedTexts, NDArray[np.float32]]:
+        """Return what is nearest to a vector, the texts that have any of some words, and cosines.
+
+        The vectors say what a view shows faster than the store does, so that all matches are ranked
+        first, unless views lately hid most of them.
+        """
+        vectors = self._vectors
+        assert vectors is not None
+        if isinstance(vectors, VectorCache) and meaning.nearest is None:
+            if (
+                not scope.tags
+                and not self._ranks_shown_only
+                and knows_what_is_shown(reader.records, scope.view)
+            ):
+                rows = scope.passages(reader, asked.terms, asked.spare)
+                words = _pool(rows, len(rows))
+                near, places, cosines = scope.compare(
+                    reader, vectors, meaning, words, shown_max=asked.depth
+                )
+                words, cosines = _leave_out_hidden(reader, scope, words.take(places), cosines)
+                if len(rows) != asked.spare or len(words.sequences) >= asked.depth:
+                    return near, words, cosines
+                self._ranks_shown_only = _SEARCHES_AFTER_MISS
+            self._ranks_shown_only = max(self._ranks_shown_only - 1, 0)
+            words = _matches(reader, scope, asked)
+            near, _, cosines = scope.compare(reader, vectors, meaning, words)
+            return near, words, cosines
+        words = _matches(reader, scope, asked)
+        if meaning.nearest is not None:
+            near = meaning.nearest(meaning.vector, meaning.depth)
+        else:
+            assert isinstance(vectors, StoredVectors)
+            near = vectors.nearest(
+                reader,
+                scope.view,
+                meaning.vector,
+                spaces=scope.spaces,
+                tags=scope.tags,
+                depth=meaning.depth,
             )
-            return near, self._vectors.cosines(reader, known, vector)
-        assert self._vectors is not None
-        return self._vectors.compare(
-            reader,
-            view,
-            vector,
-            known,
-            spaces=None if spaces is None else np.array(spaces, np.int64),
-            sequences=reader.search.tagged_versions(tags) if tags else None,
-            depth=depth,
-        )
+        return near, words, vectors.cosines(reader, words.sequences, meaning.vector)
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> tuple[list[str], int]:
         """Drop the terms that are in so many texts that they cost much and tell nothing.
@@ -429,35 +443,93 @@ class _Scope(NamedTuple):
             limit=limit,
         )
 
-    def passages(self, reader: Reader, terms: Sequence[str], limit: int) -> list[ScoredPassage]:
+    def passages(
+        self, reader: Reader, terms: Sequence[str], limit: int | None
+    ) -> list[ScoredPassage]:
         """Return the passages that have any of some terms, best first, whatever is shown."""
         if not terms:
             return []
         expression = analysis.match_expression(terms)
         return reader.search.passages(expression, weights=self.weights, limit=limit)
 
+    def compare(
+        self,
+        reader: Reader,
+        vectors: VectorCache,
+        meaning: _Meaning,
+        words: MatchedTexts,
+        shown_max: int | None = None,
+    ) -> Comparison:
+        """Return what is nearest to a vector, and how near the texts are whose words match."""
+        return vectors.compare(
+            reader,
+            self.view,
+            meaning.vector,
+            words.sequences,
+            spaces=None if self.spaces is None else np.array(self.spaces, np.int64),
+            sequences=reader.search.tagged_versions(self.tags) if self.tags else None,
+            depth=meaning.depth,
+            shown_max=shown_max,
+        )
 
-def _matches(
-    reader: Reader,
-    scope: _Scope,
-    terms: Sequence[str],
-    limit: int,
-    expected: int = ranking.UNSORTED_MATCHES_MAX + 1,
-) -> MatchedTexts:
+
+class _Meaning(NamedTuple):
+    """The vector of a query, how many near ones are wanted, and who finds them in our place."""
+
+    vector: NDArray[np.float32]
+    depth: int
+    nearest: Callable[[NDArray[np.float32], int], Nearest] | None
+
+
+class _Asked(NamedTuple):
+    """Terms, in how many passages they are at most, and how many versions are wanted."""
+
+    terms: Sequence[str]
+    expected: int
+    limit: int
+
+    @property
+    def depth(self) -> int:
+        """How many versions are compared by their meaning, too."""
+        return max(self.limit, ranking.LEXICAL_DEPTH)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all matches are read: of a few thousand, sorting in the store costs more."""
+        return self.expected <= ranking.UNSORTED_MATCHES_MAX
+
+    @property
+    def spare(self) -> int | None:
+        """How many passages are read where a view may hide some of them; None: all."""
+        return None if self.everything else _SPARE * self.depth
+
+
+def _matches(reader: Reader, scope: _Scope, asked: _Asked) -> MatchedTexts:
     """Return the versions that have any of some terms, each by its best passage."""
-    if not terms:
-        return _pool([], 0)
-    depth = max(limit, ranking.LEXICAL_DEPTH)
-    everything = expected <= ranking.UNSORTED_MATCHES_MAX
+    depth = asked.depth
     rows: list[ScoredPassage] | None = None
     while True:
-        if rows is None or not everything:
-            rows = scope.matches(reader, terms, None if everything else depth)
+        if rows is None or not asked.everything:
+            rows = scope.matches(reader, asked.terms, None if asked.everything else depth)
         found = _pool(rows, depth)
         # A few very long texts may have most of the passages.
-        if len(rows) < depth or len(found.sequences) >= limit:
+        if len(rows) < depth or len(found.sequences) >= asked.limit:
             return found
         depth *= 4
+
+
+def _leave_out_hidden(
+    reader: Reader, scope: _Scope, words: MatchedTexts, cosines: NDArray[np.float32]
+) -> tuple[MatchedTexts, NDArray[np.float32]]:
+    """Leave out the texts without a vector that a view does not show."""
+    unknown = np.isnan(cosines)
+    if not unknown.any():
+        return words, cosines
+    shown = reader.search.shown_traits(
+        scope.view, words.sequences[unknown].tolist(), "", spaces=scope.spaces, tags=scope.tags
+    )
+    kept = np.flatnonzero(~unknown | np.isin(words.sequences, np.fromiter(shown, np.int64)))
+    return words.take(kept), cosines[kept]
 
 
 def _pool(rows: Sequence[ScoredPassage], depth: int) -> MatchedTexts:

@@ -80,7 +80,7 @@ class MiniLmEmbedder:
         """Whether a word, in lower case, is one token."""
         return self._ready().words.whole(word) is not None
 
-    def random_texts(self) -> None:
+    def usual_vectors(self) -> None:
         """Return None: a thousand texts would take it a minute."""
         return
 

@@ -24,6 +24,7 @@ __all__ = ["Nearness"]
 
 _SEPARATOR: Final = re.compile(r"[/.:]")
 _WORD: Final = re.compile(r"\w+")
+_VARIANCE_MIN: Final = 1e-12
 _IDENTICAL_COSINE: Final = 0.999
 # Of nonsense one word in three is known by chance ("aaaa", "ttyl").
 _KNOWN_SHARE: Final = 0.5
@@ -59,11 +60,12 @@ class Nearness:
         """Return the mean and the standard deviation of the cosines of random texts."""
         if not self._is_understood():
             self._usual = math.inf, 1.0
-        elif (texts := self._embedder.random_texts()) is None:
+        elif (usual := self._embedder.usual_vectors()) is None:
             self._usual = math.nan, 1.0
         else:
-            cosines = texts @ self._query
-            self._usual = float(cosines.mean()), float(cosines.std())
+            mean, covariance = usual
+            variance = float(self._query @ covariance @ self._query)
+            self._usual = float(mean @ self._query), math.sqrt(max(variance, _VARIANCE_MIN))
         return self._usual
 
     def _is_understood(self) -> bool:

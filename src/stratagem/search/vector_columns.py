@@ -21,7 +21,14 @@ from stratagem.search.vector_storage import VectorStorage, aligned_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot", "header_dtype"]
+__all__ = [
+    "HEADER_BYTES",
+    "OwnRows",
+    "VectorColumns",
+    "VectorRows",
+    "VectorSnapshot",
+    "header_dtype",
+]
 
 HEADER_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 64
@@ -264,6 +271,13 @@ class VectorColumns:
         return zlib.crc32(self.header.tobytes()[:_CHECKED_BYTES])
 
 
+class OwnRows(NamedTuple):
+    """Some of the rows: their numbers, and for each row whether it is one of them."""
+
+    numbers: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+
+
 class VectorSnapshot:
     """What the header said at one moment, and the columns that are asked for with each search.
 
@@ -277,7 +291,7 @@ class VectorSnapshot:
         self._is_ascending = bool(columns.get("ascending"))
         self._rows = _rows_of(columns)
         self._own_rows: dict[
-            tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None], NDArray[np.int64]
+            tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None], OwnRows
         ] = {}
 
     def has_rows_of(self, columns: VectorColumns) -> bool:
@@ -327,7 +341,7 @@ class VectorSnapshot:
 
     def own_rows(
         self, cuts: tuple[tuple[int, int], ...], spaces: tuple[int, ...] | None
-    ) -> NDArray[np.int64]:
+    ) -> OwnRows:
         """Return the rows of some spaces that their own branches show, up to a limit on each.
 
         Those of the last few questions are kept: mostly the same is asked.
@@ -344,13 +358,13 @@ class VectorSnapshot:
 
     def _find_own_rows(
         self, cuts: tuple[tuple[int, int], ...], spaces: tuple[int, ...] | None
-    ) -> NDArray[np.int64]:
+    ) -> OwnRows:
         shown = np.zeros(self.count, bool)
         for branch, limit in cuts:
             shown |= (self.branch == branch) & (self.sequence <= limit) & (self.sequence_to > limit)
         if spaces is not None:
             shown &= _membership(np.array(spaces, np.int64), self.space)
-        return np.flatnonzero(shown)
+        return OwnRows(np.flatnonzero(shown), shown)
 
 
 def _rows_of(columns: VectorColumns) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from stratagem.search import ranking
 from stratagem.search.codes import Codes
 from stratagem.search.vector_columns import (
     HEADER_BYTES,
+    OwnRows,
     VectorColumns,
     VectorRows,
     VectorSnapshot,
@@ -48,7 +49,15 @@ except ImportError:  # pragma: no cover -- Windows: the file is then private to 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Nearest", "TextVectors", "VectorCache", "VectorSource", "WantedRows"]
+__all__ = [
+    "Comparison",
+    "Nearest",
+    "TextVectors",
+    "VectorCache",
+    "VectorSource",
+    "WantedRows",
+    "knows_what_is_shown",
+]
 
 T = TypeVar("T")
 
@@ -74,6 +83,17 @@ class WantedRows(NamedTuple):
     rows: NDArray[np.int64]
     query: NDArray[np.float32]
     known: tuple[NDArray[np.bool_], NDArray[np.int64]]
+
+
+class Comparison(NamedTuple):
+    """What is nearest to a query, and which of some known versions count, with their cosines.
+
+    `places` are those among the known. A version without a vector is NaN.
+    """
+
+    near: Nearest
+    places: NDArray[np.int64]
+    cosines: NDArray[np.float32]
 
 
 class VectorSource(Protocol):
@@ -129,20 +149,34 @@ class VectorCache:
         spaces: NDArray[np.int64] | None,
         sequences: NDArray[np.int64] | None,
         depth: int,
-    ) -> tuple[Nearest, NDArray[np.float32]]:
+        shown_max: int | None = None,
+    ) -> Comparison:
         """Return the visible versions nearest to a query, nearest first, and how near some are.
 
         `spaces` and `sequences`, where given, are the only ones that count as nearest. Of the
-        `known` versions, those that have no vector are NaN.
+        `known` versions all count, or only the first `shown_max` that can be seen, as far as their
+        vectors tell (`knows_what_is_shown`).
         """
 
-        def search() -> tuple[Nearest, NDArray[np.float32]]:
+        def search() -> Comparison:
             snapshot = self._current(reader)
             # Another process may have brought the file further than this reader sees.
             head = reader.log.head().sequence
-            rows = _candidates(snapshot, view, head, spaces=spaces, sequences=sequences)
-            wanted = WantedRows(rows, query, _find_rows(snapshot, known))
-            return self._nearest(reader, view, snapshot, wanted, depth)
+            own = _own_rows(snapshot, view, head, spaces)
+            rows = own.numbers
+            if sequences is not None:
+                rows = rows[np.isin(snapshot.sequence[rows], sequences)]
+            there, known_rows = _find_rows(snapshot, known)
+            places = np.arange(len(known))
+            if shown_max is not None:
+                hidden = np.zeros(len(known), bool)
+                hidden[there] = ~own.mask[known_rows]
+                places = np.flatnonzero(~hidden)[:shown_max]
+                known_rows = known_rows[np.isin(np.flatnonzero(there), places, assume_unique=True)]
+                there = there[places]
+            wanted = WantedRows(rows, query, (there, known_rows))
+            near, cosines = self._nearest(reader, view, snapshot, wanted, depth)
+            return Comparison(near, places, cosines)
 
         return self._rebuild_and_retry(search)
 
@@ -379,23 +413,22 @@ class VectorCache:
             os.close(lock)
 
 
-def _candidates(
-    snapshot: VectorSnapshot,
-    view: View,
-    head: int,
-    *,
-    spaces: NDArray[np.int64] | None,
-    sequences: NDArray[np.int64] | None,
-) -> NDArray[np.int64]:
-    """Return the rows that their own branch shows in a view and no filter excludes."""
+def _own_rows(
+    snapshot: VectorSnapshot, view: View, head: int, spaces: NDArray[np.int64] | None
+) -> OwnRows:
+    """Return the rows of some spaces that their own branch shows in a view."""
     cuts = tuple((branch, min(limit, head)) for branch, limit in view.lineage)
-    rows = snapshot.own_rows(cuts, None if spaces is None else tuple(spaces.tolist()))
-    return rows if sequences is None else rows[np.isin(snapshot.sequence[rows], sequences)]
+    return snapshot.own_rows(cuts, None if spaces is None else tuple(spaces.tolist()))
+
+
+def knows_what_is_shown(records: RecordReader, view: View) -> bool:
+    """Whether a view shows every version that its own branch shows: nothing hides one of these."""
+    return len(view.lineage) == 1 and not records.any_expires()
 
 
 def _visible(records: RecordReader, view: View, sequences: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the versions that their own branch shows are seen in a view."""
-    if len(view.lineage) == 1 and not records.any_expires():
+    if knows_what_is_shown(records, view):
         return np.ones(len(sequences), bool)
     given = sequences.tolist()
     seen = records.visible_among(view, given)

@@ -1,6 +1,7 @@
 """What a search by words finds is what ranking everything would find."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +90,32 @@ def test_common_words_are_asked_for_where_the_rare_ones_find_nothing_here(
 
     assert len(keys(db, "harbour lighthouse", branch="trial")) == 10
     assert keys(db, "harbour lighthouse", k=1) == ["elsewhere"]
+
+
+def test_replaced_versions_take_no_place_among_meanings_either() -> None:
+    with stratagem.open(":memory:", embedder="static", durability="fast") as db:
+        db.memory.store("kept", "harbour " + "padding " * 40)
+        for number in range(600):
+            db.memory.store("note", f"harbour {number}")
+        db.memory.store("note", "harbour at last")
+
+        found = db.memory.search("harbour", min_score=0)
+
+        assert found.mode == "hybrid"
+        assert {hit.key for hit in found.results} == {"kept", "note"}
+
+
+def test_of_texts_without_a_vector_only_those_are_found_that_are_shown(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with stratagem.open(path, embedder="static") as db:
+        db.memory.store("embedded", "a harbour by the sea")
+    with stratagem.open(path, embedder="none") as db:
+        db.memory.store("words", "harbour light")
+        db.memory.store("gone", "harbour")
+        db.memory.forget("gone")
+
+    with stratagem.open(path, embedder="static", read_only=True) as db:
+        found = db.memory.search("harbour", min_score=0)
+
+    assert found.mode == "hybrid"
+    assert {hit.key for hit in found.results} == {"embedded", "words"}
