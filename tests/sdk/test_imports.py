@@ -55,8 +55,9 @@ with stratagem.open("{place}") as db:
     db.memory.recall("city")
 """
 # Each takes longer to import than a recall takes to answer.
-HEAVY = ("numpy", "asyncio", "ssl", "importlib.metadata", "stratagem.knowledge.service",
-         "stratagem.debugging.service", "stratagem.gateway.service")  # fmt: skip
+HEAVY = ("numpy", "asyncio", "ssl", "rich", "importlib.metadata", "stratagem.knowledge.service",
+         "stratagem.knowledge.models", "stratagem.search.analysis", "stratagem.debugging.service",
+         "stratagem.gateway.service", "stratagem.storage.sqlite.examination")  # fmt: skip
 
 
 def imported(code: str, folder: Path) -> list[str]:

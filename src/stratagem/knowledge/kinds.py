@@ -7,13 +7,13 @@ concept's version, its time and its history alone, and a merge computes it anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stratagem.engine.events import Draft
 from stratagem.engine.records import EventKind, Link, Projection, RecordKind, Text
-from stratagem.knowledge import certainty, checks
+from stratagem.knowledge import checks
 from stratagem.knowledge import spaces as names
-from stratagem.knowledge.merge_cycles import describe_merged_cycles
 
 __all__ = ["KINDS"]
 
@@ -45,6 +45,19 @@ def _relationship(content: Mapping[str, Any], _key: str | None) -> Projection:
         float(content["strength"]),
     )
     return Projection(links=(link,))
+
+
+def _describe_merged_cycles(reader: Any, view: Any, drafts: Sequence[Draft]) -> list[str]:
+    # Only merges of relationships need the graph, and opening a database need not read it.
+    from stratagem.knowledge.merge_cycles import describe_merged_cycles
+
+    return describe_merged_cycles(reader, view, drafts)
+
+
+def _settle_certainty(transaction: Any, branch: Any, drafts: Sequence[Draft]) -> None:
+    from stratagem.knowledge import certainty
+
+    certainty.settle(transaction, branch, drafts)
 
 
 def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -112,14 +125,14 @@ KINDS: Final = (
         yielding=frozenset({"strength", "notes", "valid_from", "valid_to"}),
         erasable=("notes",),
         times=frozenset({"valid_from", "valid_to"}),
-        notice=describe_merged_cycles,
+        notice=_describe_merged_cycles,
     ),
     RecordKind(
         names.CERTAINTY,
         (EventKind(names.CERTAINTY_COMPUTED, _certainty),),
         writes=names.CERTAINTY_COMPUTED,
         derived=True,
-        settle=certainty.settle,
+        settle=_settle_certainty,
     ),
     RecordKind(
         names.CONCEPT_EVIDENCE,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import orjson
 
 from stratagem import limits
 from stratagem.answers import read_cursor
+from stratagem.deferred_modules import defer
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.memory.kinds import ENTRY, EVENT
@@ -28,8 +29,12 @@ from stratagem.memory.models import (
 from stratagem.memory.standing import words_of
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
 from stratagem.search.foundation import BoundSystem
-from stratagem.search.snippets import snippet
 from stratagem.storage.contract import EventContent, Reader
+
+if TYPE_CHECKING:
+    from stratagem.search import snippets
+else:
+    snippets = defer("stratagem.search.snippets")
 
 __all__ = ["Overviews", "kind_of"]
 
@@ -155,7 +160,7 @@ def _count_turn(found: dict[tuple[str, str], SessionInfo], event: EventContent) 
     if event.actor not in info.actors:
         info.actors.append(event.actor)
     said = words_of(logged["data"]) or values.text_of(logged["data"])
-    info.title = snippet(said, (), chars_max=_TITLE_CHARS)
+    info.title = snippets.snippet(said, (), chars_max=_TITLE_CHARS)
 
 
 def _counts(names: Iterable[str]) -> list[FacetCount]:

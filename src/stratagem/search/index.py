@@ -30,7 +30,7 @@ from stratagem.search import embedding, passages, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.nearness import Nearness
 from stratagem.search.stored_vectors import StoredVectors
-from stratagem.search.vectors import Comparison, Nearest, VectorCache, knows_what_is_shown
+from stratagem.search.vectors import Nearest, VectorCache, VectorComparison, knows_what_is_shown
 from stratagem.storage.contract import (
     IndexedText,
     Progress,
@@ -459,7 +459,7 @@ class _Scope(NamedTuple):
         meaning: _Meaning,
         words: MatchedTexts,
         shown_max: int | None = None,
-    ) -> Comparison:
+    ) -> VectorComparison:
         """Return what is nearest to a vector, and how near the texts are whose words match."""
         return vectors.compare(
             reader,

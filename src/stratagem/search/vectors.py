@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Comparison",
     "Nearest",
     "TextVectors",
     "VectorCache",
+    "VectorComparison",
     "VectorSource",
     "WantedRows",
     "knows_what_is_shown",
@@ -85,7 +85,7 @@ class WantedRows(NamedTuple):
     known: tuple[NDArray[np.bool_], NDArray[np.int64]]
 
 
-class Comparison(NamedTuple):
+class VectorComparison(NamedTuple):
     """What is nearest to a query, and which of some known versions count, with their cosines.
 
     `places` are those among the known. A version without a vector is NaN.
@@ -150,7 +150,7 @@ class VectorCache:
         sequences: NDArray[np.int64] | None,
         depth: int,
         shown_max: int | None = None,
-    ) -> Comparison:
+    ) -> VectorComparison:
         """Return the visible versions nearest to a query, nearest first, and how near some are.
 
         `spaces` and `sequences`, where given, are the only ones that count as nearest. Of the
@@ -158,7 +158,7 @@ class VectorCache:
         vectors tell (`knows_what_is_shown`).
         """
 
-        def search() -> Comparison:
+        def search() -> VectorComparison:
             snapshot = self._current(reader)
             # Another process may have brought the file further than this reader sees.
             head = reader.log.head().sequence
@@ -176,7 +176,7 @@ class VectorCache:
                 there = there[places]
             wanted = WantedRows(rows, query, (there, known_rows))
             near, cosines = self._nearest(reader, view, snapshot, wanted, depth)
-            return Comparison(near, places, cosines)
+            return VectorComparison(near, places, cosines)
 
         return self._rebuild_and_retry(search)
 

@@ -11,25 +11,25 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakSet
 
 import apsw
 
 from stratagem import limits
+from stratagem.deferred_modules import defer
 from stratagem.engine.events import GENESIS, Event, Head
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.store import SqlStore
 from stratagem.storage.relational.writer import Adapters, SqlWriter
-from stratagem.storage.sqlite import examination, maintenance, replacement, schema
+from stratagem.storage.sqlite import schema
 from stratagem.storage.sqlite.connection import (
     MEMORY,
     Durability,
@@ -44,6 +44,15 @@ from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watcher import Watcher
 from stratagem.storage.sqlite.writer import make_writer
 from stratagem.storage.sqlite.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from stratagem.storage.relational.eraser import Erasure
+    from stratagem.storage.sqlite import examination, maintenance, replacement
+else:
+    # Only upkeep needs them.
+    examination = defer("stratagem.storage.sqlite.examination")
+    maintenance = defer("stratagem.storage.sqlite.maintenance")
+    replacement = defer("stratagem.storage.sqlite.replacement")
 
 __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from stratagem.errors import ValidationFailed
+from stratagem.surfaces.cli.entry_text import entry_text
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.session import Session
 
@@ -29,16 +30,20 @@ def recall(
     ] = False,
 ) -> None:
     """Show what is stored under a key, or under several."""
-    from stratagem.surfaces.cli.tables import show_entries, show_entry
-
     session, arguments = invocation.session, invocation.arguments
     if "keys" in arguments:
+        from stratagem.surfaces.cli.tables import show_entries
+
         session.output.answer(invocation.run(), show_entries)
         return
     answer = _recall_whole(session, arguments)
     if raw and not session.output.json:
         _print_raw(session, answer)
+    elif session.output.is_plain and answer["found"]:
+        session.output.text(entry_text(answer), answer)
     else:
+        from stratagem.surfaces.cli.tables import show_entry
+
         session.output.answer(answer, show_entry)
 
 

@@ -99,6 +99,18 @@ class Output:
             if note := answer.get("note"):
                 self.note(shell_words(note))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether answers are text that is neither coloured nor folded: in a file or a pipe."""
+        forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
+        return not (self.json or forced or sys.stdout.isatty())
+
+    def text(self, text: str, answer: Mapping[str, Any]) -> None:
+        """Give an answer as text that is ready to be printed."""
+        sys.stdout.write(text)
+        if note := answer.get("note"):
+            self.note(shell_words(note))
+
     def data(self, answer: Any) -> None:
         """Print JSON: on one line, or indented on a terminal."""
         sys.stdout.write(json_text(answer, indented=sys.stdout.isatty()) + "\n")

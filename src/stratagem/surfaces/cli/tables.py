@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.answers import plural
+from stratagem.surfaces.cli.entry_text import entry_facts, origin_facts, printable_value
 from stratagem.surfaces.cli.output import printable, shell_words, when, with_own_times
 
 __all__ = [
@@ -94,17 +95,7 @@ def show_entry(console: Console, answer: Answer) -> None:
     if not answer["found"]:
         console.print(miss_text(answer), soft_wrap=True)
         return
-    facts = [f"version {answer['version']}", when(answer["timestamp"])]
-    if answer["namespace"] != "default":
-        facts.insert(0, answer["namespace"])
-    if answer.get("tags"):
-        facts.append(f"tags: {', '.join(answer['tags'])}")
-    if answer.get("expires"):
-        facts.append(f"expires {when(answer['expires'])}")
-    facts += _origin(answer)
-    title = Text.assemble(
-        (printable(answer["key"]), "bold"), ("  " + printable(" · ".join(facts)), "dim")
-    )
+    title = Text.assemble((printable(answer["key"]), "bold"), (f"  {entry_facts(answer)}", "dim"))
     console.print(title, soft_wrap=True)
     console.print(value_text(answer["value"]), soft_wrap=True)
 
@@ -227,12 +218,6 @@ def show_tags(console: Console, answer: Answer) -> None:
         console.print("Nothing has a tag.")
 
 
-def _origin(each: Mapping[str, Any]) -> list[str]:
-    """Say where something came from and whose memory has it, where that is told."""
-    said = [f"{each['trust']}: from {each.get('source', 'elsewhere')}"] if each.get("trust") else []
-    return [*said, f"{each['owner']} memory"] if each.get("owner") else said
-
-
 def show_hits(console: Console, answer: Answer) -> None:
     """Show what a search found: how well it fits, what it is, and why it was found."""
     for hit in answer["results"]:
@@ -243,7 +228,7 @@ def show_hits(console: Console, answer: Answer) -> None:
             facts.insert(1, hit["namespace"])
         if hit["tags"]:
             facts.append(f"tags: {', '.join(hit['tags'])}")
-        facts += _origin(hit)
+        facts += origin_facts(hit)
         console.print(
             Text.assemble(
                 (bar(hit["score"]), "cyan"),
@@ -308,10 +293,9 @@ def brief(value: Any) -> Text:
 
 def value_text(value: Any) -> Text:
     """Return a value whole: text as it is, anything else as indented JSON."""
-    if isinstance(value, str):
-        return Text(printable(value))
-    text = Text(printable(json.dumps(value, indent=2, ensure_ascii=False)))
-    JSONHighlighter().highlight(text)
+    text = Text(printable_value(value))
+    if not isinstance(value, str):
+        JSONHighlighter().highlight(text)
     return text
 
 
