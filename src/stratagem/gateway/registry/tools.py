@@ -33,7 +33,13 @@ __all__ = [
 
 STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
 CATEGORY_DEFAULT: Final = "utility"
-_DEPRECATED: Final = re.compile(r"[\[(*]{0,3}deprecated\b", re.IGNORECASE)
+# A description that begins with it, or a sentence of it that says so: "DEPRECATED: use …",
+# "(deprecated)", "This tool is deprecated". Tools about deprecated packages are not meant.
+_DEPRECATED: Final = re.compile(
+    r"\A[\[(*]{0,3}(?i:deprecated)\b"
+    r"|[.!?;\n\[(*][ \t\[(*]{0,4}(?:DEPRECATED\b|[Dd]eprecated(?:[:!\])*]| [-\u2013\u2014]))"
+    r"|\b[Tt]his (?:tool|function|method|operation|endpoint) (?:is|has been) (?:now )?deprecated\b"
+)
 
 # What a list shows of a tool; the rest is one look at its details away.
 _SUMMARY_FIELDS: Final = tuple(ToolSummary.__annotations__)
@@ -169,8 +175,8 @@ class Tool:
 
     @property
     def is_deprecated(self) -> bool:
-        """Whether its status says so, or its description begins with it, as servers write it."""
-        return self.status == "deprecated" or _DEPRECATED.match(self.description) is not None
+        """Whether its status says so, or its description, as servers write it."""
+        return self.status == "deprecated" or _DEPRECATED.search(self.description) is not None
 
     @cached_property
     def permissions(self) -> Permissions:

@@ -167,15 +167,19 @@ def test_deprecated_tools_come_last(db: stratagem.Stratagem) -> None:
     add(db, "read_text", "Read the complete contents of a text file from disk.", text, ("path",))
     add(db, "slurp", "DEPRECATED: Use read_text. Read a text file from disk.", text, ("path",))
     add(db, "cat", "Read a text file from disk.", text, ("path",), status="deprecated")
+    # As the filesystem server of MCP writes it.
+    add(db, "type", "Read a text file from disk. DEPRECATED: Use read_text.", text, ("path",))
 
     told = ask(db, "read a text file from disk", maxRecommendations=limits.RECOMMENDED_MAX)
 
     assert names(told)[0] in {"read_text", "read_file"}
     ours = [
-        each for each in told["recommendedTools"] if each["name"] in {"read_text", "slurp", "cat"}
+        each
+        for each in told["recommendedTools"]
+        if each["name"] in {"read_text", "slurp", "cat", "type"}
     ]
-    assert {each["name"] for each in ours[1:]} == {"slurp", "cat"}
-    assert {*names(told)[-2:]} == {"slurp", "cat"}
+    assert {each["name"] for each in ours[1:]} == {"slurp", "cat", "type"}
+    assert {*names(told)[-3:]} == {"slurp", "cat", "type"}
     assert "it is deprecated" in ours[-1]["reasoning"]
 
 
