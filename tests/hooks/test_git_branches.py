@@ -154,3 +154,35 @@ def test_reads_fall_back_until_the_first_write_forks(
     assert before == ["default"]
     assert branches(repository) == ["default", "topic"]
     assert "Releases are tagged by hand" in capsys.readouterr().out
+
+
+def test_a_branch_that_was_made_and_committed_to_between_two_events_is_merged(
+    repository: Path,
+) -> None:
+    session = Client("claude-code", repository, "one")
+    session.send_event("SessionStart", source="startup")
+    # The agent does this by itself, within a turn.
+    git(repository, "checkout", "-b", "feature")
+    commit(repository, "work")
+    say(session, "The feature listens on port 9191")
+    git(repository, "checkout", "main")
+    git(repository, "merge", "--no-ff", "-m", "merge", "feature")
+
+    told = Client("claude-code", repository, "two").send_event("SessionStart", source="startup")
+
+    assert "git has merged feature; so was its memory" in told.context
+    assert "The feature listens on port 9191" in messages(repository, "default")
+
+
+def test_a_branch_that_was_only_made_is_not_taken_for_merged(repository: Path) -> None:
+    git(repository, "branch", "older")
+    commit(repository, "more")
+    git(repository, "checkout", "older")
+    session = Client("claude-code", repository, "one")
+    say(session, "Nothing is committed here yet")
+    git(repository, "checkout", "main")
+
+    told = Client("claude-code", repository, "two").send_event("SessionStart", source="startup")
+
+    assert "git has merged" not in told.context
+    assert "Nothing is committed here yet" not in messages(repository, "default")

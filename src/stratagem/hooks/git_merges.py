@@ -62,10 +62,25 @@ def _note(seen: Seen, settings: HookSettings, branch: str, until: float) -> None
     known = seen.get(branch)
     if known is None or "merged" in known:
         main = main_git_branch(settings.folder)
-        apart = main is not None and _is_ancestor(settings.folder, tip, main, until) is False
-        known = seen[branch] = {"git": name, "base": tip, "apart": apart}
+        from_main = git_tip(settings.folder, main) if main else None
+        known = seen[branch] = {"git": name, "base": tip, "main": from_main}
+        known["apart"] = _is_apart(settings.folder, known, until)
     known["tip"] = tip
     known["repository"] = _repository(settings.folder)
+
+
+def _is_apart(folder: str, known: dict[str, Any], until: float) -> bool | None:
+    """Whether a branch had commits of its own when it was first seen; None until git was asked.
+
+    An agent may make a branch and commit to it between two events, at which git is not run.
+    """
+    if known.get("apart") is not None:
+        return bool(known["apart"])
+    main = known.get("main")
+    if main is None or main == known["base"]:
+        return False
+    is_part = _is_ancestor(folder, known["base"], main, until)
+    return None if is_part is None else not is_part
 
 
 def _repository(folder: str) -> str:
@@ -90,6 +105,7 @@ def _merge_all(runtime: Runtime, settings: HookSettings, seen: Seen, until: floa
         now_at = git_tip(settings.folder, known.get("git", branch))
         gone = now_at is None and not _is_elsewhere(known, settings.folder)
         tip = known["tip"] = now_at or known["tip"]
+        known["apart"] = _is_apart(settings.folder, known, until)
         has_work = known["apart"] or tip != known["base"]
         merged = has_work and _is_ancestor(settings.folder, tip, "HEAD", until)
         if merged:
