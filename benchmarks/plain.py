@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,10 @@ __all__ = ["PlainSqlite"]
 
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS versions (
+        id INTEGER PRIMARY KEY, key TEXT, branch INTEGER, value BLOB, at INTEGER
+    );
+    CREATE INDEX IF NOT EXISTS versions_key ON versions (key, branch);
     CREATE TABLE IF NOT EXISTS branches (name TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (body, content='', tokenize='porter');
 """
@@ -46,6 +51,14 @@ class PlainSqlite:
         self._execute("BEGIN IMMEDIATE")
         self._execute("INSERT INTO entries VALUES (?, ?)", (key, orjson.dumps(value)))
         self._execute("INSERT INTO texts (body) VALUES (?)", (value,))
+        self._execute("COMMIT")
+
+    def put_version(self, entry: tuple[str, str]) -> None:
+        """Append a version of a value, in a commit of its own: the least that keeps history."""
+        key, value = entry
+        row = (key, 1, orjson.dumps(value), time.time_ns())
+        self._execute("BEGIN IMMEDIATE")
+        self._execute("INSERT INTO versions (key, branch, value, at) VALUES (?, ?, ?, ?)", row)
         self._execute("COMMIT")
 
     def put_many(self, entries: Iterable[tuple[str, str]]) -> None:

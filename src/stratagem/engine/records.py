@@ -166,6 +166,11 @@ class Kinds:
             if kind.quoting
             for event in kind.events
         }
+        self.giving_context = tuple(
+            kind.name
+            for kind in self.records.values()
+            if any(event.gives_context for event in kind.events)
+        )
         self.deletions = frozenset(name for name, event in self.events.items() if event.deletes)
 
     def record(self, name: str) -> RecordKind:

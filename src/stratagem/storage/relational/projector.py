@@ -294,9 +294,8 @@ class Projector:
         """Return the spaces whose events give context to messages of a namespace."""
         return [
             number
-            for kind in self._kinds.records.values()
-            if any(event.gives_context for event in kind.events)
-            and (number := self._records.space_id(Space(kind.name, namespace))) is not None
+            for kind in self._kinds.giving_context
+            if (number := self._records.space_id(Space(kind, namespace))) is not None
         ]
 
     def _turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
