@@ -879,10 +879,11 @@ def _make_private(path: Path, *, read_only: bool) -> None:
 
 
 def _make_folder(folder: Path, *, read_only: bool) -> None:
-    if read_only or folder.is_dir():
+    if read_only:
         return
     try:
-        folder.mkdir(mode=0o700, parents=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise StorageUnavailable(
             f"The folder of the database cannot be made: {error}.", path=str(folder)

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from stratagem.errors import DatabaseNotFound, ValidationFailed
+from stratagem.errors import DatabaseNotFound, StorageUnavailable, ValidationFailed
 from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
@@ -114,8 +114,17 @@ def personal_path(database: str) -> str | None:
 
 
 def is_there(place: str) -> bool:
-    """Whether a database can be read: of an address only its server knows."""
-    return place == ":memory:" or is_address(place) or Path(place).is_file()
+    """Whether a database may be there: of an address only its server knows.
+
+    Raises:
+        StorageUnavailable: Nobody may look there, or no file can have the name.
+    """
+    if place == ":memory:" or is_address(place):
+        return True
+    try:
+        return Path(place).is_file()
+    except OSError as error:
+        raise StorageUnavailable(f"{place} cannot be looked at: {error.strerror}.") from error
 
 
 def check_there(place: str) -> None:

@@ -39,6 +39,13 @@ def test_without_anything_the_defaults_hold(cli: Cli) -> None:
     assert (shown["db"]["value"], shown["db"]["from"]) == (str(cli.database), "STRATAGEM_DB")
 
 
+def test_a_settings_folder_that_cannot_be_looked_into_holds_none(cli: Cli) -> None:
+    # As a folder of somebody else is to everybody but root.
+    shown = settings(cli, XDG_CONFIG_HOME=f"/{'a' * 300}")
+
+    assert shown["port"]["from"] == "default"
+
+
 def test_the_nearer_one_wins_and_is_named(cli: Cli, project: Path) -> None:
     home = Path(os.environ["HOME"]) / ".config" / "stratagem"
     home.mkdir(parents=True, exist_ok=True)

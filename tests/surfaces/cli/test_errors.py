@@ -55,6 +55,17 @@ def test_a_defect_is_reported_shortly_unless_somebody_debugs(
     assert ("Traceback" in result.stderr) is (debugging == "1")
 
 
+def test_a_file_of_somebody_else_is_no_defect(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/their/file")
+
+    monkeypatch.setattr(Runtime, "call", fail)
+
+    said = cli.refused("status", code=errors.TABLE["storage_unavailable"].exit_code)
+
+    assert said.startswith("Error: /their/file is not yours to use: Permission denied.")
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

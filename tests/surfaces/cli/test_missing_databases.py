@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import stratagem
-from stratagem.errors import DatabaseNotFound
+from stratagem.errors import DatabaseNotFound, StorageUnavailable
 from tests.surfaces.cli.console import Cli
 
 EXIT_CODE = 6
@@ -50,6 +50,22 @@ def test_a_read_of_a_missing_database_says_so_and_leaves_nothing_behind(
     assert str(place) in told["message"]
     assert told["hint"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("recall", "k"), ("store", "k", "v")], ids=" ".join)
+@pytest.mark.parametrize("below", ["", "memory.db"])
+def test_a_place_that_cannot_be_looked_at_is_told_as_such(
+    tmp_path: Path, command: tuple[str, ...], below: str
+) -> None:
+    # As a folder of somebody else is to everybody but root.
+    place = tmp_path / ("a" * 300) / below
+
+    told = json.loads(Cli(place).run(*command, "--json").stdout)
+
+    assert told["error"] == "storage_unavailable"
+    assert "too long" in told["message"]
+    with pytest.raises(StorageUnavailable):
+        stratagem.open(place, create=False)
 
 
 def test_files_of_a_similar_name_are_suggested(tmp_path: Path) -> None:

@@ -136,6 +136,10 @@ class Output:
             raise
         except StratagemError as error:
             raise typer.Exit(self.fail(error)) from error
+        except PermissionError as error:
+            # Of any file that a command reads or writes besides a database.
+            refused = StorageUnavailable(f"{error.filename} is not yours to use: {error.strerror}.")
+            raise typer.Exit(self.fail(refused)) from error
         except Exception as error:
             raise typer.Exit(self.fail(_defect(error))) from error
 

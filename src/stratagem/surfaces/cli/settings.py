@@ -258,7 +258,9 @@ def files() -> list[Path]:
 
     memory = find_memory(str(Path.cwd()))
     places = [memory, user_config_dir("stratagem", appauthor=False)]
-    return [file for place in places if place and (file := Path(place) / FILE_NAME).is_file()]
+    found = [Path(place) / FILE_NAME for place in places if place]
+    # Unlike `Path.is_file`, this is no error where a folder may not be looked into.
+    return [file for file in found if os.path.isfile(file)]  # noqa: PTH113 -- as above
 
 
 def _read(file: Path) -> dict[str, str]:
