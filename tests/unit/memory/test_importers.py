@@ -317,6 +317,23 @@ def test_a_conversation_of_chatgpt_is_the_branch_that_is_shown(cli: Cli, tmp_pat
     assert [each["file"] for each in done["skipped"]] == ["Empty"]
 
 
+def test_a_conversation_without_an_id_is_known_by_its_first_message(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(chatgpt(tmp_path)) as archive:
+        conversations = json.loads(archive.read("conversations.json"))
+    file = tmp_path / "conversations.json"
+    nameless = [{**each, "conversation_id": None} for each in conversations]
+    file.write_text(json.dumps(nameless))
+
+    first = cli.json("import", str(file))
+    again = cli.json("import", str(file))
+
+    assert [each["file"] for each in first["skipped"]] == ["Empty"]
+    assert "In the shop by the harbour." in cli("search", "where to buy a tent")
+    assert (first["created"], again["created"]) == (1, 0)
+
+
 def test_a_conversation_of_claude_is_found_by_what_was_said(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(claude_export(tmp_path)))
 

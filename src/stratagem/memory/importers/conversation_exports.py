@@ -58,16 +58,17 @@ class _ConversationExport(ForeignSource):
         yield from self._more()
 
     def _drafts_of(self, conversation: Mapping[str, Any]) -> Iterator[Draft]:
+        messages = [each for each in self._messages(conversation) if each[2].strip()]
         identity = str(
             conversation.get("conversation_id")
             or conversation.get("id")
             or conversation.get("uuid")
-            or ""
+            # An older export names its messages only.
+            or (messages[0][0] if messages else "")
         )
         title = str(conversation.get("title") or conversation.get("name") or "").strip()
         at = time_of(conversation.get("create_time") or conversation.get("created_at")) or _EPOCH
-        messages = [each for each in self._messages(conversation) if each[2].strip()]
-        if not identity or not messages:
+        if not messages:
             self._skip(title or identity or "a conversation", "it has no words")
             return
         session = identity[: limits.SESSION_CHARS_MAX]
