@@ -39,6 +39,26 @@ def test_a_fix_of_several_steps_keeps_them_all(cli: Cli) -> None:
     assert ranked["recommended_solution"]["steps"] == ["Halve the batch size", "Try again"]
 
 
+def test_several_texts_may_be_one_json_array(cli: Cli) -> None:
+    steps = ("--steps", '["Halve the batch size", "Try again"]', "--tags", '["gpu"]')
+    cli.json("add-incident", "Memory", "--error-signature", ERROR, *steps, "--env", ENV, "--worked")
+
+    ranked = cli.json("ranked-solutions", "--query-text", ERROR, "--env", ENV)
+    tagged = cli.json("debug", "incidents", "--tag", "gpu")
+
+    assert ranked["recommended_solution"]["steps"] == ["Halve the batch size", "Try again"]
+    assert len(tagged["results"]) == 1
+
+
+def test_what_is_given_by_place_and_by_flag_is_refused(cli: Cli) -> None:
+    title = ("--title", "Memory", "--steps", "Try again", "--env", ENV)
+
+    said = cli.refused("add-incident", *title, "--worked", "true", code=2)
+
+    assert "TITLE is there twice: 'true', and --title 'Memory'" in said
+    assert "Behind a switch such as --worked stands no value" in said
+
+
 def test_a_problem_is_solved_at_the_command_line(cli: Cli) -> None:
     added = add(cli)
 

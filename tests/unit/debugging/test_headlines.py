@@ -111,6 +111,7 @@ WRAPPED = {
         ),
         "pull access denied for acme/api, repository does not exist",
     ),
+    "locale": ("bash: docker: command not found", "bash: docker: Befehl nicht gefunden."),
     "gateway": ("ValueError: the quota is used up", "search: ValueError: the quota is used up"),
     "rustc": (
         "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable",

@@ -39,6 +39,12 @@ _MESSAGE: Final = re.compile("|".join(_MESSAGES))
 
 _SHELL: Final = r"-?(?:[\w.~-]*/)*(?:ba|z|da|k|a|c|fi)?sh"
 _SCRIPT: Final = r"(?:[\w.~-]*/)*[\w.-]+\.(?:sh|bash|zsh)"
+# How shells say it in other languages.
+_COMMAND_NOT_FOUND: Final = (
+    "Befehl nicht gefunden|Kommando nicht gefunden|commande introuvable|orden no encontrada"
+    "|comando non trovato|comando não encontrado|команда не найдена"
+    "|未找到命令|コマンドが見つかりません"
+)
 # GCC quotes in the manner of the locale.
 _TERMINATED: Final = (
     "terminate called after throwing an instance of ['`\u2018]([^'\u2019]+)['\u2019]"
@@ -70,6 +76,7 @@ _REWRITES: Final = tuple(
         (rf"^(?:{_SHELL}(?::(?: line)? ?\d+)?|{_SCRIPT}:(?: line)? ?\d+): (?!-)", ""),
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
+        (rf"^(\S+): (?:{_COMMAND_NOT_FOUND})\W*$", r"\1: command not found"),
         (r"^docker: (?=Error response)", ""),
         # pip says it twice, and either line is quoted.
         (

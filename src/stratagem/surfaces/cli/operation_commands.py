@@ -11,6 +11,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -23,7 +24,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stratagem import limits
-from stratagem.errors import StratagemError
+from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import looks_like_json, read_items, read_json, read_value
 from stratagem.surfaces.cli.output import Render, confirm, shell_words, with_own_times
@@ -349,8 +350,10 @@ class _Parameters:
         for name, each in self._described.items():
             python = each.python_name
             value, by_position = given.get(python), name in self._hint.positional
+            by_flag = given.get(f"{python}{_OPTION}") if by_position else None
+            _check_given_once(name, value, by_flag)
             if by_position and value is None:
-                value, by_position = given.get(f"{python}{_OPTION}"), False
+                value, by_position = by_flag, False
             if value is None or value == []:
                 continue
             if name in self._hint.files:
@@ -508,7 +511,7 @@ class _Described:
             return not given
         if not isinstance(given, str):
             by_words = isinstance(given, list) and not by_position
-            return [read_value(each, text=True) for each in given] if by_words else given
+            return _read_texts(given) if by_words else given
         if given in self._words:
             return given
         if self._lenient:
@@ -527,6 +530,27 @@ _TEXT: Final = inspect.Parameter(
         bool, typer.Option("--text", metavar="", help="Text, even if it looks like JSON.")
     ],
 )
+
+
+def _check_given_once(name: str, by_position: Any, by_flag: Any) -> None:
+    if by_position is None or by_flag is None:
+        return
+    dashed = dash_name(name)
+    raise ValidationFailed(
+        f"{dashed.upper()} is there twice: {by_position!r}, and --{dashed} {by_flag!r}.",
+        field=name,
+        hint="Give one of them. Behind a switch such as --worked stands no value.",
+    )
+
+
+def _read_texts(given: list[str]) -> list[str]:
+    """Return several texts; one that is a JSON array of texts stands for those."""
+    texts = [read_value(each, text=True) for each in given]
+    if len(texts) == 1 and texts[0].startswith("["):
+        with suppress(orjson.JSONDecodeError):
+            values = orjson.loads(texts[0])
+            texts = values if all(isinstance(each, str) for each in values) else texts
+    return texts
 
 
 def _parameter(name: str, kind: Any, described: Any, *, required: bool) -> inspect.Parameter:
