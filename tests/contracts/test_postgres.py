@@ -179,6 +179,15 @@ class TestVectors:
                         shown, question, spaces=None, tags=tags, depth=20
                     )
 
+                    known = sorted(seen)[::3]
+                    compared, cosines = reader.vector_comparer.compare(
+                        shown, question, known, spaces=None, tags=tags, depth=20
+                    )
+
+                    assert compared == found
+                    assert cosines == pytest.approx(
+                        {at: near(rows[at], question) for at in known}, abs=1e-5
+                    )
                     assert [each.sequence for each in found] == expected
                     assert [each.score for each in found] == pytest.approx(
                         [near(rows[at], question) for at in expected], abs=1e-5

@@ -378,17 +378,18 @@ class Index:
         words = _matches(reader, scope, asked)
         if meaning.nearest is not None:
             near = meaning.nearest(meaning.vector, meaning.depth)
-        else:
-            assert isinstance(vectors, StoredVectors)
-            near = vectors.nearest(
-                reader,
-                scope.view,
-                meaning.vector,
-                spaces=scope.spaces,
-                tags=scope.tags,
-                depth=meaning.depth,
-            )
-        return near, words, vectors.cosines(reader, words.sequences, meaning.vector)
+            return near, words, vectors.cosines(reader, words.sequences, meaning.vector)
+        assert isinstance(vectors, StoredVectors)
+        near, cosines = vectors.compare(
+            reader,
+            scope.view,
+            meaning.vector,
+            words.sequences,
+            spaces=scope.spaces,
+            tags=scope.tags,
+            depth=meaning.depth,
+        )
+        return near, words, cosines
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> tuple[list[str], int]:
         """Drop the terms that are in so many texts that they cost much and tell nothing.

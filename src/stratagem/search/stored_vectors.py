@@ -22,24 +22,27 @@ __all__ = ["StoredVectors"]
 class StoredVectors:
     """The vectors of a store that compares them."""
 
-    def nearest(
+    def compare(
         self,
         reader: Reader,
         view: View,
         query: NDArray[np.float32],
+        known: NDArray[np.int64],
         *,
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         depth: int,
-    ) -> Nearest:
-        """Return the visible versions whose vectors are nearest to a query, nearest first."""
-        found = _comparer(reader).nearest(
-            view, query.tobytes(), spaces=spaces, tags=tags, depth=depth
+    ) -> tuple[Nearest, NDArray[np.float32]]:
+        """Return the visible versions nearest to a query, nearest first, and how near some are."""
+        given = known.tolist()
+        found, cosines = _comparer(reader).compare(
+            view, query.tobytes(), given, spaces=spaces, tags=tags, depth=depth
         )
-        return Nearest(
+        near = Nearest(
             np.array([each.sequence for each in found], np.int64),
             np.array([each.score for each in found], np.float32),
         )
+        return near, np.array([cosines.get(at, np.nan) for at in given], np.float32)
 
     def cosines(
         self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]

@@ -616,6 +616,19 @@ class VectorComparer(Protocol):
         """Return the versions that a view shows whose vectors are nearest, nearest first."""
         ...
 
+    def compare(
+        self,
+        view: View,
+        query: bytes,
+        known: Sequence[int],
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> tuple[list[ScoredVersion], dict[int, float]]:
+        """Return the same, and how near some of the versions are that the view shows."""
+        ...
+
     def nearest_own(
         self,
         view: View,

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _COSINE_ROW = Shape[tuple[int, float]]()
+_COMPARED_ROW = Shape[tuple[int, float, int]]()
 
 # How near a vector is by each metric: higher is nearer.
 _SCORES = {
@@ -196,6 +197,28 @@ class PostgresVectorComparer:
             # The filters leave little: the index gave up looking for it, and comparing is quick.
         sql = statement("nearest_exact", len(view.lineage), len(given) + 1, **filters)
         return self._queries.rows_of(ScoredVersion, sql, parameters)
+
+    def compare(
+        self,
+        view: View,
+        query: bytes,
+        known: Sequence[int],
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> tuple[list[ScoredVersion], dict[int, float]]:
+        vector = StoredVector(query)
+        if self._settings.number(VECTOR_INDEX) == len(vector) // 4:
+            near = self.nearest(view, query, spaces=spaces, tags=tags, depth=depth)
+            return near, self.cosines(known, query)
+        given = (view.time, depth, *_filters(spaces, tags), vector, [*known])
+        filters = {"spaces": spaces is not None, "tags": bool(tags)}
+        sql = statement("compared_exact", len(view.lineage), len(given) + 1, **filters)
+        rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
+        nearest = [ScoredVersion(at, cosine) for at, cosine, is_near in rows if is_near]
+        nearest.sort(key=lambda each: (-each.score, -each.sequence))
+        return nearest, {at: cosine for at, cosine, is_near in rows if not is_near}
 
     def nearest_own(
         self,

@@ -599,6 +599,16 @@ FROM vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
 WHERE x.workspace = $1 AND {visible} {spaces} {tags}
 ORDER BY cosine DESC, x.seq DESC LIMIT $3
 
+-- name: compared_exact
+-- The same, and how near some others (an array of sequences) are: all are compared anyway.
+WITH compared AS MATERIALIZED (
+    SELECT x.seq, -(x.vector <#> $7::vector) AS cosine
+    FROM vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
+    WHERE x.workspace = $1 AND {visible} {spaces} {tags}
+)
+(SELECT seq, cosine, 1 FROM compared ORDER BY cosine DESC, seq DESC LIMIT $3)
+UNION ALL SELECT seq, cosine, 0 FROM compared WHERE seq = ANY ($8::bigint[])
+
 -- name: versions_in_space
 -- The versions of a space after a sequence, with what decides whether a view shows them.
 SELECT seq, branch, seq_to FROM versions
