@@ -33,6 +33,14 @@ TOOL: Final[dict[str, Any]] = {
         "Call an HTTP API and return its status, headers and body. Only public addresses, unless "
         "an administrator allowed the host."
     ),
+    "longDescription": (
+        "Makes one HTTP request and returns the answer whatever its status: JSON as it is, text "
+        "as text, anything else as base64. With `connection` the address is a path below that of "
+        "a named API, which adds headers of its own, keys too. Private addresses are refused, "
+        "also behind redirects, and so are answers that are too large or too slow. Nothing is "
+        "tried again: whether a request can be repeated is known to who makes it."
+    ),
+    "requirements": {"permissions": ["internet_access"], "resources": []},
     "category": "integration",
     # Whether it can be reached says something about that host alone.
     "target": "url",
@@ -87,11 +95,11 @@ TOOL: Final[dict[str, Any]] = {
     "examples": [
         {
             "description": "Read something",
-            "arguments": {"url": "https://api.example.com/items", "query": {"limit": 10}},
+            "input": {"url": "https://api.example.com/items", "query": {"limit": 10}},
         },
         {
             "description": "Create something",
-            "arguments": {
+            "input": {
                 "url": "https://api.example.com/items",
                 "method": "POST",
                 "body": {"name": "lamp"},
