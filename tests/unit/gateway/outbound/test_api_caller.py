@@ -92,4 +92,4 @@ def test_the_examples_fit_the_schema() -> None:
     schemas.check(api_caller.TOOL["inputSchema"], field="inputSchema")
     schemas.check(api_caller.TOOL["outputSchema"], field="outputSchema")
 
-    assert all(INPUT.accepts(example["arguments"]) for example in api_caller.TOOL["examples"])
+    assert all(INPUT.accepts(example["input"]) for example in api_caller.TOOL["examples"])
