@@ -64,6 +64,25 @@ def _recursive(keyword: str) -> dict[str, Any]:
     return {"type": "object", "properties": {"x": _again(keyword)}, "$defs": {"n": node}}
 
 
+def _by_turns(count: int) -> dict[str, Any]:
+    """Some definitions, each of which refers to all of them one level further inside."""
+    again = {"allOf": [{"$ref": f"#/$defs/n{at}"} for at in range(count)]}
+    node = {"additionalProperties": False, "properties": {"x": again}}
+    definitions = {f"n{at}": node for at in range(count)}
+    return {"type": "object", "properties": {"x": again}, "$defs": definitions}
+
+
+def _conditional() -> dict[str, Any]:
+    """A definition that refers to itself in both arms of a condition, and one level inside."""
+    again = {
+        "if": {"minProperties": 2},
+        "then": {"$ref": "#/$defs/n"},
+        "else": {"$ref": "#/$defs/n"},
+    }
+    node = {"additionalProperties": False, "properties": {"x": again}}
+    return {"type": "object", "properties": {"x": again}, "$defs": {"n": node}}
+
+
 def _dynamic() -> dict[str, Any]:
     both = [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]
     return {"$id": "https://x/", "$dynamicAnchor": "n", "properties": {"x": {"allOf": both}}}
@@ -113,6 +132,9 @@ BOMBS: dict[str, Callable[[], Bomb]] = {
     "refers to itself": lambda: Bomb({"$ref": "#"}, {}, registered=False),
     "anyOf, recursive": lambda: Bomb(_recursive("anyOf"), _deep(40, {"z": 1})),
     "allOf, recursive": lambda: Bomb(_recursive("allOf"), _deep(40, {"z": 1})),
+    "allOf, by turns": lambda: Bomb(_by_turns(2), _deep(40, {"z": 1})),
+    "allOf, many by turns": lambda: Bomb(_by_turns(6), _deep(40, {"z": 1})),
+    "conditional, recursive": lambda: Bomb(_conditional(), _deep(40, {"z": 1})),
     "recursive, in text": lambda: Bomb(_recursive("anyOf"), json.dumps(_deep(40, {"z": 1}))),
     "$dynamicRef": lambda: Bomb(_dynamic(), _deep(40, {"z": 1})),
     "references, 2,000 long": lambda: Bomb(_chain(2_000), _deep(60, 1), registered=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import PermissionDenied, ValidationFailed
 from stratagem.gateway import names
+from stratagem.gateway.correction.open_names import name_slips, remarks
+from stratagem.gateway.correction.schemas import ready
 from stratagem.gateway.definitions.schemas import Schema, check
 from stratagem.operation import Caller
 from stratagem.sdk.embedded import Stratagem
@@ -61,6 +64,20 @@ def test_a_bomb_takes_little_time_and_memory_through_every_operation(name: str) 
     # What was sent may be offered back, corrected.
     assert outcome.get("longest", 0) < 3 * outcome["given"] + 100_000
     assert "internal_error" not in outcome["codes"].values()
+
+
+@pytest.mark.parametrize("name", [name for name, bomb in BOMBS.items() if bomb().registered])
+def test_names_that_a_bomb_does_not_know_are_looked_for_soon(name: str) -> None:
+    """This is done for every call that was run, on the event loop."""
+    bomb = BOMBS[name]()
+    began = time.process_time()
+
+    with suppress(ValidationFailed):
+        schema = ready(bomb.schema)
+        remarks(schema, bomb.arguments)
+        name_slips(schema, bomb.arguments)
+
+    assert time.process_time() - began < SECONDS_MAX
 
 
 def test_the_bomb_of_two_kilobytes_takes_little_memory() -> None:

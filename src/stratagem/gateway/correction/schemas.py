@@ -31,8 +31,8 @@ __all__ = ["Node", "Ready", "kind_of", "ready"]
 TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _SHOWN_CHARS: Final = 300
 _ROOT: Final = "whole"
-# References that lead to references: longer chains are a circle.
-_REFERENCES_MAX: Final = 32
+# As many different references are followed at one place; no schema made by hand has as many.
+_REFERENCES_MAX: Final = 200
 # So far inside is a parameter looked for that stands in the wrong place.
 _DEPTH_MAX: Final = 3
 # And so many are looked at: definitions that are used again and again make millions of ways.
@@ -189,7 +189,7 @@ class Node:
     @cached_property
     def view(self) -> dict[str, Any]:
         """The keywords that hold here, references followed."""
-        return _flat(self._owner, self._schema, 0)
+        return _flat(self._owner, self._schema, set())
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -366,27 +366,33 @@ def _types(view: Mapping[str, Any]) -> frozenset[str]:
     return implied or TYPES
 
 
-def _flat(owner: Ready, schema: Any, depth: int) -> dict[str, Any]:
-    if not isinstance(schema, dict) or depth > _REFERENCES_MAX:
+def _flat(owner: Ready, schema: Any, followed: set[str]) -> dict[str, Any]:
+    """Return the keywords of a schema and of what it refers to.
+
+    A reference is followed once: to hold twice means no more than to hold. Whoever followed each
+    would double the work with every level of a schema that refers to itself twice.
+    """
+    if not isinstance(schema, dict) or len(followed) > _REFERENCES_MAX:
         return {}
     found = {key: value for key, value in schema.items() if key not in {"$ref", "allOf", "$defs"}}
     reference = schema.get("$ref")
-    if isinstance(reference, str):
-        found = _merge_keywords(_flat(owner, owner.target(reference), depth + 1), found)
+    if isinstance(reference, str) and reference not in followed:
+        followed.add(reference)
+        found = _merge_keywords(_flat(owner, owner.target(reference), followed), found)
     parts = schema.get("allOf")
     for part in parts if isinstance(parts, list) else ():
-        found = _merge_keywords(found, _flat(owner, part, depth + 1))
-    return _with_conditional(owner, found, depth)
+        found = _merge_keywords(found, _flat(owner, part, followed))
+    return _with_conditional(owner, found, followed)
 
 
-def _with_conditional(owner: Ready, found: dict[str, Any], depth: int) -> dict[str, Any]:
+def _with_conditional(owner: Ready, found: dict[str, Any], followed: set[str]) -> dict[str, Any]:
     """Add the parameters that are described only where a condition holds."""
     dependent = found.get("dependentSchemas")
     parts = [found.get("then"), found.get("else")]
     parts += dependent.values() if isinstance(dependent, dict) else []
     forms: dict[str, list[Any]] = {}
     for part in parts:
-        named = _flat(owner, part, depth + 1).get("properties")
+        named = _flat(owner, part, followed).get("properties")
         for name, schema in named.items() if isinstance(named, dict) else ():
             forms.setdefault(name, []).append(schema)
     if not forms:
