@@ -37,7 +37,7 @@ _LOOKS: Final = frozenset(
 _GIT_LOOKS: Final = frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"})
 # What stands around a command without making it another one.
 _SETUP: Final = re.compile(
-    r"(?:cd|export|source|set)\s[^&;|]{0,300}+(?:&&|;)\s*+|(?<![A-Z_])[A-Z_]++=[^\s&;|]*+\s++"
+    r"(?:cd|export|source|set)\s[^&;|]{0,300}+(?:&&|;)\s*+|(?<![^\s&;|])[A-Z_]++=[^\s&;|]*+\s++"
 )
 # `python -m pytest` and `uv run pytest` run what `pytest` runs.
 _RUNNER: Final = re.compile(r"^(?:uv run\s+|poetry run\s+)?(?:python3?\s+-m\s+)?")
