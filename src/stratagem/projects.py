@@ -25,6 +25,7 @@ __all__ = [
     "is_outside_memory",
     "is_tracked",
     "outside_memory",
+    "tracks_hooks",
     "user_config_folder",
     "user_folder",
 ]
@@ -206,12 +207,22 @@ def is_tracked(memory: str, name: str) -> bool:
     Its index is a file with the paths in it, each with a zero behind. In its newest form a path
     lacks what it has in common with the one before, so the name alone is looked for.
     """
-    git = find_git_folder(memory)
+    return name.encode() + b"\0" in _read_index(memory)
+
+
+def tracks_hooks(memory: str) -> bool:
+    """Whether git has files of the folder in which hooks keep what they do beside a database."""
+    return f"{DATABASE_NAME}-hooks/".encode() in _read_index(memory)
+
+
+def _read_index(folder: str) -> bytes:
+    """Return the index of the working tree that a folder is in; empty where it is in none."""
+    git = find_git_folder(folder)
     try:
         with open(os.path.join(git or "", "index"), "rb") as file:
-            return name.encode() + b"\0" in file.read(_INDEX_BYTES_MAX)
+            return file.read(_INDEX_BYTES_MAX)
     except OSError:
-        return False
+        return b""
 
 
 def _read_git_file(place: str) -> str | None:

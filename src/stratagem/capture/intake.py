@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from stratagem.capture.kinds import DRAFT_KEPT, DRAFTS
@@ -21,6 +22,7 @@ from stratagem.errors import BranchExists, InvalidInput, StratagemError, Validat
 from stratagem.memory.kinds import EVENT_LOGGED, TRUST, UNTRUSTED, logged_events
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
+from stratagem.projects import is_address, tracks_hooks
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
@@ -44,6 +46,10 @@ def take_spooled(foundation: Foundation, database: str) -> int:
     """
     spool = Spool(database)
     if spool.is_empty() or foundation.store.read_only:
+        return 0
+    if not is_address(database) and tracks_hooks(str(Path(database).parent)):
+        # No hook of this user's left it: whoever wrote the repository would be taken for the user.
+        logger.warning("The spool of %s is part of a repository, and is not read.", database)
         return 0
     taken = 0
     with spool.batches() as batches:

@@ -115,11 +115,12 @@ class Spool:
     def _read_batch(self, batch: str) -> list[dict[str, Any]]:
         """Return the items of a batch, once the files they came from are gone."""
         items = self._read(batch)
+        # Only files that are here: an id may say anything, a path among other things.
+        here = set(self._names())
         for item in items:
-            try:
-                os.unlink(os.path.join(self._folder, f"{item.get('id')}.json"))
-            except OSError:
-                continue
+            name = f"{item.get('id')}.json"
+            if name in here and name != batch:
+                os.unlink(os.path.join(self._folder, name))
         return items
 
     def _names(self, suffix: str = ".json") -> list[str]:

@@ -15,6 +15,7 @@ from stratagem.projects import (
     PROJECT_FOLDER,
     find_memory,
     is_tracked,
+    tracks_hooks,
     user_config_folder,
     user_folder,
 )
@@ -127,7 +128,7 @@ def read_settings(folder: str) -> HookSettings:
             given[name] = told
             switched_off = _names(told) if name == "hooks_off" else switched_off
     own = os.path.join(user_folder(), DATABASE_NAME)
-    if memory and not given["db"] and is_tracked(memory, DATABASE_NAME):
+    if memory and not given["db"] and (is_tracked(memory, DATABASE_NAME) or tracks_hooks(memory)):
         # It came with the repository: nobody here has stored what it says.
         switched_off |= {"all"}
     database = os.path.expanduser(given["db"]) or (
