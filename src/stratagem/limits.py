@@ -443,6 +443,9 @@ PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 PAGE_CHARS_MAX: Final = 200_000
 PAGE_EXCERPT_CHARS_MAX: Final = 10_000
 PAGE_LINKS_MAX: Final = 200
+# A page that is larger is read in a process that can be killed: the time it takes may grow with the
+# square of its size, and reaches half a second here.
+PAGE_INLINE_BYTES: Final = 64 * 1024
 # Texts that are analysed sentence by sentence, in Python; a summary compares each with each.
 ANALYSED_CHARS_MAX: Final = 200_000
 SENTENCE_CHARS_MAX: Final = 5_000

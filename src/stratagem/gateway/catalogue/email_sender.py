@@ -32,8 +32,8 @@ async def _send(run: ToolRun) -> dict[str, Any]:
     given = run.arguments
     settings = run.connection(given.get("account"), field="account")
     recipients = _recipients(given, settings)
-    message = _compose(given, settings, run)
-    size = len(bytes(message))
+    # Away from the event loop: attachments are large, and long headers are folded word by word.
+    message, size = await run.in_thread(lambda: _compose_and_measure(given, settings, run))
     if size > limits.MAIL_BYTES_MAX:
         raise ValidationFailed(
             f"The mail has {size:,} bytes; {limits.MAIL_BYTES_MAX:,} are sent.",
@@ -81,6 +81,13 @@ def _recipients(given: Mapping[str, Any], settings: Settings) -> list[str]:
 def _is_allowed(address: str, patterns: Sequence[str]) -> bool:
     plain = address.casefold()
     return any(fnmatchcase(plain, pattern.casefold()) for pattern in patterns)
+
+
+def _compose_and_measure(
+    given: Mapping[str, Any], settings: Settings, run: ToolRun
+) -> tuple[EmailMessage, int]:
+    message = _compose(given, settings, run)
+    return message, len(bytes(message))
 
 
 def _compose(given: Mapping[str, Any], settings: Settings, run: ToolRun) -> EmailMessage:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urljoin, urlsplit
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
 from stratagem.gateway.builtin import office_files
 from stratagem.gateway.catalogue.service_answers import get_response
 from stratagem.gateway.catalogue.standard_tool import StandardTool, ToolRun, define, examples
+from stratagem.gateway.handlers.child_processes import run_worker
 from stratagem.gateway.outbound.responses import Response
 from stratagem.gateway.outbound.results import body_of, is_json, result_of
 
@@ -19,7 +19,7 @@ __all__ = ["TOOLS", "readable_text"]
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _PDF: Final = "application/pdf"
-_BLANKS: Final = re.compile(r"\s+")
+_READER: Final = Path(__file__).parent / "workers" / "page_reader.py"
 _ACCEPT: Final = {
     "Accept": "text/html,application/xhtml+xml,application/pdf,text/*;q=0.8,*/*;q=0.5"
 }
@@ -52,10 +52,7 @@ async def _read_page(
     result = result_of(response)
     kind = response.content_type or "text/html"
     if kind in _HTML:
-        page: dict[str, Any] = await run.in_thread(
-            lambda: _from_html(response, format_, links=links)
-        )
-        return page
+        return await _from_html(run, response, format_, links=links)
     if kind == _PDF:
         text = await office_files.read_text(response.body, "pdf", seconds=run.seconds)
         return _page(response, text, kind)
@@ -78,72 +75,28 @@ def _page(response: Response, text: str, kind: str) -> dict[str, Any]:
     return {"url": response.url, "contentType": kind, "content": text}
 
 
-def _from_html(response: Response, format_: str, *, links: bool) -> dict[str, Any]:
-    from lxml import etree
-    from trafilatura import bare_extraction, extract, load_html
+async def _from_html(
+    run: ToolRun, response: Response, format_: str, *, links: bool
+) -> dict[str, Any]:
+    order = {
+        "url": response.url,
+        "format": format_,
+        "links": limits.PAGE_LINKS_MAX if links else 0,
+    }
+    if len(response.body) <= limits.PAGE_INLINE_BYTES:
+        from stratagem.gateway.catalogue.workers.page_reader import read_page
 
-    try:
-        tree = load_html(response.body)
-    except (ValueError, etree.LxmlError):
-        tree = None
-    if tree is None:
+        read = await run.in_thread(lambda: read_page(response.body, order))
+    else:
+        read = await run_worker(_READER, order, seconds=run.seconds, data=response.body)
+    if read is None:
         raise ExecutionFailed(
             "The page has nothing in it that could be read.",
             answered=True,
             url=response.url,
             hint="It may be empty, or made by scripts only.",
         )
-    found_links = _links(tree, response.url) if links else []
-    text = extract(
-        tree,
-        url=response.url,
-        output_format="markdown" if format_ == "markdown" else "txt",
-        include_comments=False,
-        include_tables=True,
-        include_links=format_ == "markdown",
-        favor_recall=True,
-    )
-    document: Any = bare_extraction(
-        tree, url=response.url, with_metadata=True, include_comments=False
-    )
-    said = document.as_dict() if document is not None else {}
-    page = _page(response, text or _all_text(tree), response.content_type)
-    page["title"] = said.get("title") or ""
-    more = {
-        "author": said.get("author"),
-        "published": said.get("date"),
-        "site": said.get("sitename") or said.get("hostname"),
-        "description": said.get("description"),
-        "language": said.get("language") or tree.get("lang"),
-    }
-    page |= {name: str(value)[:1_000] for name, value in more.items() if value}
-    return {**page, "links": found_links} if links else page
-
-
-def _all_text(tree: Any) -> str:
-    """Return every text of a page in which no main part was found."""
-    for node in tree.xpath("//script|//style|//noscript|//template"):
-        node.drop_tree() if hasattr(node, "drop_tree") else node.getparent().remove(node)
-    return _BLANKS.sub(" ", " ".join(tree.itertext())).strip()
-
-
-def _links(tree: Any, base: str) -> list[dict[str, str]]:
-    """Return where a page links to: each address once, in order, with the words on it."""
-    found: dict[str, str] = {}
-    for node in tree.iter("a"):
-        target = (node.get("href") or "").strip()
-        if not target or target.startswith("#"):
-            continue
-        try:
-            url = urljoin(base, target)
-            scheme = urlsplit(url).scheme
-        except ValueError:
-            continue
-        if scheme in {"http", "https"} and url not in found:
-            found[url] = _BLANKS.sub(" ", " ".join(node.itertext())).strip()[:200]
-        if len(found) >= limits.PAGE_LINKS_MAX:
-            break
-    return [{"url": url, "text": text} for url, text in found.items()]
+    return {**_page(response, "", response.content_type), **read}
 
 
 TOOLS: Final = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import time
 from urllib.parse import parse_qs
 
 import fpdf
@@ -237,6 +239,22 @@ def test_a_page_is_read_without_its_menus(desk: Desk, service: Service) -> None:
     assert page["author"] == "Ada Lovelace"
     assert page["published"] == "2026-02-03"
     assert {"url": service.url("/a/notes.html"), "text": "the notes"} in page["links"]
+
+
+@proves("standard:web_fetch")
+def test_a_large_page_is_read_in_a_process_of_its_own(desk: Desk, service: Service) -> None:
+    # The time that this takes grows with the square of the number of headings.
+    headings = "<h1>a</h1>" * 7_000
+    page = PAGE.replace("</body>", f"{headings}</body>").encode()
+    service.answers["/large"] = lambda _said: (200, "text/html; charset=utf-8", page)
+    own, others = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+    found = desk.call("web_fetch", url=service.url("/large"))
+
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - others
+    assert spent > 3 * (time.process_time() - own)
+    assert "weaves algebraic patterns" in found["content"]
+    assert {"url": service.url("/notes.html"), "text": "the notes"} in found["links"]
 
 
 @proves("standard:web_fetch")
