@@ -50,6 +50,25 @@ ALIKE: list[tuple[str, str, Any]] = [
 INPUTS = {"numbers": [1, 2, 3], "name": "Zoë"}
 
 
+@pytest.mark.parametrize(
+    ("layer", "language"), [pair for pair in PAIRS if pair[1] == "javascript"], ids=named
+)
+@pytest.mark.parametrize(
+    ("code", "stdout", "result"),
+    [
+        ("console.log(await Promise.resolve(5))", "5\n", None),
+        ("const result = await Promise.resolve({a: 1})", "", {"a": 1}),
+        ("console.log('await'); 7", "await\n", 7),
+    ],
+)
+def test_javascript_may_wait_at_its_top(
+    layer: Layer, language: Language, code: str, stdout: str, result: Any
+) -> None:
+    ended = run_code(layer, language, code)
+
+    assert (ended.stdout, ended.stderr, ended.result) == (stdout, "", result)
+
+
 @pytest.mark.parametrize(("layer", "language"), PAIRS, ids=named)
 @pytest.mark.parametrize("case", range(len(ALIKE)))
 def test_a_result_is_found_alike(layer: Layer, language: Language, case: int) -> None:

@@ -23,6 +23,16 @@ function asJson(value) {
   return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? String(item) : item));
 }
 
+// Code that waits at its top is the body of an asynchronous function; no other code is.
+function waiting(code) {
+  const parses = (text) => {
+    try { new vm.Script(text); return true; } catch { return false; }
+  };
+  const last = "typeof result === 'undefined' ? undefined : result";
+  const body = `(async () => {${code}\n;return ${last};})()`;
+  return parses(code) || !parses(body) ? code : body;
+}
+
 const work = JSON.parse(exactly(exactly(4).readUInt32BE(0)).toString("utf8"));
 let value;
 
@@ -48,5 +58,5 @@ for (const stream of [process.stdout, process.stderr]) {
 globalThis.require = require;
 globalThis.inputs = work.inputs;
 process.argv.splice(1, process.argv.length, "<code>");
-const given = vm.runInThisContext(work.code, { filename: "<code>" });
+const given = vm.runInThisContext(waiting(work.code), { filename: "<code>" });
 Promise.resolve(given).then((settled) => { value = settled; });

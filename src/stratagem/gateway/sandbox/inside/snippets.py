@@ -53,6 +53,15 @@ _CONSOLE = """
   globalThis.print = out;
 })();
 """
+# Code that waits at its top is the body of an asynchronous function; no other code is.
+_WAITING = """
+(code, last) => {
+  const Async = Object.getPrototypeOf(async function () {}).constructor;
+  const parses = (kind) => { try { new kind(code); return true; } catch { return false; } };
+  if (parses(Function) || !parses(Async)) return last ? `${code}\\n;${last}` : code;
+  return `(async () => {${code}\\n${last ? `return ${last}` : ""}})()`;
+}
+"""
 _ENCODE = """
 (value) => {
   const encode = (item) => {
@@ -107,10 +116,10 @@ def _quickjs(quickjs: Any, work: dict[str, Any], answer: Answer) -> None:
     context.eval(_CONSOLE)
     context.set("inputs", context.parse_json(json.dumps(work["inputs"])))
     # Handed over within JavaScript: the bindings cannot convert every value that is no object.
-    code = work["code"] + ("\n;result" if _SETS_RESULT_JS.search(work["code"]) else "")
-    context.set("__code", code)
+    context.set("__code", work["code"])
+    last = "result" if _SETS_RESULT_JS.search(work["code"]) else ""
     try:
-        state = context.eval(f"({_ENCODE})((0, eval)(__code))")
+        state = context.eval(f"({_ENCODE})((0, eval)(({_WAITING})(__code, '{last}')))")
         while context.execute_pending_job():
             pass
         settled = json.loads(state())
