@@ -813,7 +813,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "server_remove",
         "Remove MCP server",
-        "Forget an upstream server, and take its tools out of the registry.",
+        "Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of "
+        "the registry.",
         inputs.ServerNameInput,
         services.sources,
         Sources.remove_server,
@@ -824,7 +825,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "remove-server"),
-                "Forget an upstream server, and take its tools out of the registry.",
+                "Forget an upstream server or an OpenAPI document, and remove its tools.",
                 positional=("name",),
                 renderer="tools.show_removed_server",
             ),

@@ -118,11 +118,15 @@ def test_the_operations_of_a_document_are_tools(calling: Call, service: Service)
         },
     }
 
-    added = calling("openapi_add", prefix="pets_", document=document)
+    added = calling("openapi_add", prefix="pets", document=document)
     answer = calling("tool_execute", toolName="pets_getPet", arguments={"id": "rex", "full": True})
+    again = calling("openapi_add", prefix="pets_", document=document)
+    removed = calling("server_remove", name="pets")
 
-    assert added["registered"] == ["pets_getPet"]
+    assert (added["source"], added["registered"]) == ("pets", ["pets_getPet"])
     assert answer["result"] == {"name": "Rex", "query": "full=true"}
+    assert (again["source"], again["registered"]) == ("pets", [])
+    assert removed == {"name": "pets", "removed": ["pets_getPet"]}
 
 
 @proves("handler:code", "call:sandbox")

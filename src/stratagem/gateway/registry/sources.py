@@ -116,17 +116,20 @@ class Sources:
         return await self._home.join(lambda: self._refresh(given.name, approve=given.approve))
 
     def remove_server(self, given: inputs.ServerNameInput) -> RemovedServer:
-        """Forget a server, and take its tools out of the registry."""
+        """Forget a server or an OpenAPI document, and take its tools out of the registry."""
 
         def work(transaction: Transaction) -> RemovedServer:
             view = self._foundation.views.view(transaction, "default")
-            if transaction.records.current(view.lineage, names.SERVERS, given.name) is None:
-                raise _unknown_server(given.name, transaction, view)
+            server = transaction.records.current(view.lineage, names.SERVERS, given.name)
             tools = tools_of(self._registry, transaction, view, given.name)
+            # A document leaves nothing behind but its tools.
+            if server is None and not tools:
+                raise _unknown_server(given.name, transaction, view)
             for tool in tools:
                 self._registry.remove(transaction, view, tool.name)
-            draft = Draft(names.SERVER_REMOVED, {"name": given.name}, names.SERVERS, given.name)
-            transaction.append(view.branch, [draft])
+            if server is not None:
+                gone = Draft(names.SERVER_REMOVED, {"name": given.name}, names.SERVERS, given.name)
+                transaction.append(view.branch, [gone])
             follow_change(transaction, view, given.name, kind="server", handler=None)
             return {"name": given.name, "removed": [tool.name for tool in tools]}
 
@@ -159,12 +162,16 @@ class Sources:
         source: Any = given.document if given.document is not None else given.url
         if source is None:
             raise ValidationFailed("Name a `url`, or give the `document`.", field="url")
+        prefix = given.prefix or ""
+        if prefix[-1:].isalnum():
+            # The name of a tool is told from what stands before it.
+            prefix += "_"
         outbound = self._outbound()
         document = await self._home.join(lambda: load_document(source, outbound))
         listing = await asyncio.to_thread(
-            list_tools, document, base_url=given.base_url, prefix=given.prefix or ""
+            list_tools, document, base_url=given.base_url, prefix=prefix
         )
-        source = given.prefix or _slug(listing.title) or "openapi"
+        source = prefix.rstrip("_-") or _slug(listing.title) or "openapi"
         added = await asyncio.to_thread(self._register_all, listing.tools, source, "openapi")
         return {
             "source": source,

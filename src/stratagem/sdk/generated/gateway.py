@@ -1604,7 +1604,7 @@ class GatewayOperations(OperationMethods):
         self,
         name: str,
     ) -> RemovedServer:
-        """Forget an upstream server, and take its tools out of the registry.
+        """Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of the registry.
 
         Args:
             name: Its name.
@@ -3415,7 +3415,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         name: str,
     ) -> RemovedServer:
-        """Forget an upstream server, and take its tools out of the registry.
+        """Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of the registry.
 
         Args:
             name: Its name.

@@ -96,6 +96,8 @@ def _show_rotation(console: Console, answer: Mapping[str, Any]) -> None:
         "the database and its backups.",
         soft_wrap=True,
     )
+    if answer["droppedKeys"]:
+        console.print(f"{plural(answer['droppedKeys'], 'old key')} dropped.")
     if answer["oldKeys"]:
         console.print(
             f"{plural(answer['oldKeys'], 'old key')} can still be read there. Once no other "
