@@ -813,8 +813,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "server_remove",
         "Remove MCP server",
-        "Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of "
-        "the registry.",
+        "Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out "
+        "of the registry.",
         inputs.ServerNameInput,
         services.sources,
         Sources.remove_server,

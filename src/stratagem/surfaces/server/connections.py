@@ -35,6 +35,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
+from stratagem.surfaces.server.joined_responses import JoinedResponses
 
 __all__ = [
     "Connections",
@@ -281,8 +282,9 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
         _connection: HttpConnection
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._connection = connections.add(transport, self.client[0] if self.client else "")
+            joined = JoinedResponses(transport, self.loop)
+            super().connection_made(joined)
+            self._connection = connections.add(joined, self.client[0] if self.client else "")
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.drop(self.transport)
