@@ -26,6 +26,7 @@ from stratagem.storage.postgres.store import PostgresStore
 from stratagem.storage.postgres.terms import text_rows
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
+    NOTE,
     START,
     TESTER,
     Clock,
@@ -356,3 +357,31 @@ def test_the_time_is_the_servers(opened: Opener) -> None:
 
     assert store.now() > START - 10**14
     assert store.reader().log.head().at > START - 10**14
+
+
+class TestTwoWriters:
+    """Servers that write to one workspace, each of which remembers its last commit."""
+
+    def test_a_writer_knows_what_others_have_appended_since(self, opened: Opener) -> None:
+        ours, theirs = opened(), opened()
+        append(ours, a_note("a"))
+        trial = fork(ours, "trial")
+        append(theirs, a_note("b"))
+        theirs.write(lambda t: t.branches.delete(trial), TESTER)
+
+        found = ours.write(lambda t: t.branches.by_name("trial"), TESTER)
+        append(ours, a_note("c"), a_note("b"))
+        append(theirs, a_note("d"))
+
+        assert found is None
+        assert ours.reader().records.count(view(ours.reader()), NOTE) == 4
+        assert examine(ours) == []
+
+    def test_a_writer_knows_what_others_have_changed_beside_the_log(self, opened: Opener) -> None:
+        ours, theirs = opened(), opened()
+        append(ours, a_note("a"))
+        theirs.write(lambda t: t.outbox.register("elsewhere", (NOTE,)), TESTER)
+
+        append(ours, a_note("b"))
+
+        assert ours.reader().outbox.count("elsewhere").pending == 1

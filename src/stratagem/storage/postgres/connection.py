@@ -162,8 +162,12 @@ class PostgresSession:
         return self.connection.execute(sql.encode(), given, binary=binary)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Parameter]], /) -> None:
-        cursor = self.connection.cursor()
-        cursor.executemany(sql.encode(), [(self.workspace, *row) for row in rows])
+        given = [(self.workspace, *row) for row in rows]
+        if len(given) == 1:
+            # Most writes are about one record, and this takes half of the time for it.
+            self.connection.execute(sql.encode(), given[0])
+        else:
+            self.connection.cursor().executemany(sql.encode(), given)
 
 
 def _without_nul(value: Parameter) -> Parameter:

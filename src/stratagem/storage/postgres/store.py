@@ -113,6 +113,8 @@ class PostgresStore(SqlStore):
         # Apart, so that neither waits for the other, and each prepares its own statements.
         self._writer_pool, self._leave_writer_pool = pool.join(("writing", *alike), opening)
         self._writer: Connection | None = None
+        # Where the last commit left the log, and what it knew.
+        self._last_commit: tuple[Head, WriterCache] | None = None
         try:
             with translating_errors(self.location):
                 connection = self._writing_connection()
@@ -345,6 +347,7 @@ class PostgresStore(SqlStore):
         """Run work in a transaction with every other writer of the workspace kept out."""
         self._refuse_read_only()
         with self._writers.leading, translating_errors(self.location):
+            self._last_commit = None
             try:
                 with self._committing(self._begin_writing()) as connection:
                     self._head_to_write_after(connection)
@@ -353,10 +356,11 @@ class PostgresStore(SqlStore):
                 self._return_writer()
 
     def _commit(self, batch: list[Ticket]) -> None:
-        cache = WriterCache()
+        last, self._last_commit = self._last_commit, None
+        known, cache = last or (None, WriterCache())
         try:
             with translating_errors(self.location):
-                ended = self._run(batch, cache)
+                ended = self._run(batch, cache, known)
                 if ended is not None:
                     self._confirm_commit(*ended)
         finally:
@@ -364,11 +368,13 @@ class PostgresStore(SqlStore):
         self._settle(batch, cache)
 
     def _run(
-        self, batch: list[Ticket], cache: WriterCache
+        self, batch: list[Ticket], cache: WriterCache, known: Head | None
     ) -> tuple[Head | None, psycopg.Error] | None:
         """Run a batch and commit it.
 
-        Where the answer to COMMIT was lost, return the new head, if there is one, and the error.
+        `cache` is what was known when the log ended at the head `known`: as long as it does, nobody
+        has appended to it, and what events say is still true. Where the answer to COMMIT was lost,
+        return the new head, if there is one, and the error.
         """
         connection = self._begin_writing()
         session = self.session(connection)
@@ -379,11 +385,16 @@ class PostgresStore(SqlStore):
         try:
             with connection.pipeline():
                 before = self._head_to_write_after(connection)
+                if before == known:
+                    cache.forget_unlogged()
+                else:
+                    cache.clear()
                 after = CommitBatch(writer, (psycopg.Error,)).run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
             sent, head = True, after if after.sequence > before.sequence else None
             connection.execute("COMMIT", prepare=False)
+            self._last_commit = after, cache
             self._maintain_if_grown(before.sequence, after.sequence)
         except psycopg.Error as error:
             _undo(connection)

@@ -46,6 +46,11 @@ class WriterCache(NameCache):
         # The texts of the newest messages of sessions, by sequence: those that follow ask for them.
         self.turn_texts: dict[int, str] = {}
 
+    def forget_unlogged(self) -> None:
+        """Forget what may have changed although the log has not: all that no event says."""
+        self.settings.clear()
+        self.projections = None
+
     def clear(self) -> None:
         super().clear()
         self.settings.clear()
