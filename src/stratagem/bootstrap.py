@@ -83,6 +83,7 @@ __all__ = [
     "discard_copy",
     "examine_unopened",
     "finish_copy",
+    "has_workspace",
     "index_warning",
     "mark_copy",
     "now",
@@ -635,6 +636,16 @@ def workspaces(database: str) -> list[str]:
     from stratagem.storage.postgres.workspaces import workspaces as held
 
     return held(address)
+
+
+def has_workspace(address: str) -> bool:
+    """Whether a server has the workspace that an address names; asking makes none.
+
+    Raises:
+        StratagemError: The server does not answer.
+    """
+    place, _, workspace = address.partition("#")
+    return (workspace or DEFAULT) in workspaces(place)
 
 
 def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import stratagem
+from stratagem.bootstrap import has_workspace
 from stratagem.capture.spool_files import Spool, hooks_folder
 from tests.hooks.client import ERROR, Client
 
@@ -55,6 +56,15 @@ def test_a_session_is_captured_briefed_and_credited_on_a_server(
         [solution] = db.debugging.list_solutions().results
     # Its author's claim, and what the hook saw.
     assert (solution.solution_id, solution.worked) == (added.solution_id, 2)
+
+
+def test_hooks_make_no_workspace_on_a_server(address: str, tmp_path: Path) -> None:
+    client = Client("claude-code", tmp_path)
+
+    answers = [client.send(step) for step in ("start", "prompt", "stop")]
+
+    assert [each.status for each in answers] == [0, 0, 0]
+    assert not has_workspace(address)
 
 
 def test_a_server_that_is_away_is_waited_for_once(

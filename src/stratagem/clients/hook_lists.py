@@ -177,7 +177,9 @@ def is_own_handler(handler: object) -> bool:
     except ValueError:
         return False
     names = [PurePath(word.replace("\\", "/")).stem for word in words]
-    return any(names[at : at + 2] == ["stratagem", "hook"] for at in range(len(names)))
+    calls = (names[at + 1 :] for at, name in enumerate(names) if name == "stratagem")
+    # `stratagem hook CLIENT`, or `stratagem --db PLACE hook CLIENT`.
+    return any((rest[2:] if rest[:1] == ["--db"] else rest)[:1] == ["hook"] for rest in calls)
 
 
 def plugin_source(program: list[str]) -> str:

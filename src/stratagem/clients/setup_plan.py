@@ -62,8 +62,8 @@ class ServerCommand:
 
     program: list[str]
     arguments: list[str]
-    # Whether a database was named; else a client that starts servers elsewhere names the project.
-    names_database: bool = False
+    # The database that was named; else a client that starts servers elsewhere names the project.
+    database: str | None = None
     # The address of a running server that hooks call where they can, and the environment variable
     # that has the token for it.
     hooks_server: str | None = None
@@ -72,18 +72,25 @@ class ServerCommand:
     def hook_target(self, client: str) -> HookTarget:
         """Return what the hooks of a client call."""
         url = server_url(self.hooks_server, client) if self.hooks_server else None
-        return HookTarget(hook_command(self.program, client), url, self.hooks_token)
+        return HookTarget(hook_command(self.hook_program, client), url, self.hooks_token)
+
+    @property
+    def hook_program(self) -> list[str]:
+        """How hooks are started: on the database of the server."""
+        return [*self.program, *(["--db", self.database] if self.database else [])]
 
     def entry(self, place: ServerFile, folders: Folders) -> dict[str, Any]:
         """Return the entry of a client's settings."""
-        words = [*self.program, *self._folder_words(place, folders), "mcp", *self.arguments]
+        database = ["--db", self.database] if self.database else []
+        folder = self._folder_words(place, folders)
+        words = [*self.program, *folder, "mcp", *database, *self.arguments]
         if place.joined:
             return {**place.fields, "command": words}
         return {**place.fields, "command": words[0], "args": words[1:]}
 
     def _folder_words(self, place: ServerFile, folders: Folders) -> list[str]:
         """Return where to work, for a client that starts servers in another folder."""
-        if place.project_variable is None or self.names_database:
+        if place.project_variable is None or self.database:
             return []
         return ["-C", place.project_variable.replace("{here}", folders.here.as_posix())]
 
@@ -305,7 +312,7 @@ def _plan_hooks(
         if client.name in HOOKS and not _runs_others_hooks(client, names, folders):
             _put_hooks(texts, client, scope, folders, command)
         if scope in client.plugins:
-            source = plugin_source(command.program)
+            source = plugin_source(command.hook_program)
             file = folders.path(client.plugins[scope])
             texts.edit(client.name, file, lambda _, source=source: source, source)  # type: ignore[misc]
     for reader in readers:

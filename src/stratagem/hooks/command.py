@@ -51,8 +51,12 @@ _INPUT_BYTES_MAX: Final = 16_000_000
 
 
 def is_hook_call(arguments: list[str]) -> bool:
-    """Whether a command line is a client's call: `hook CLIENT`, and perhaps an event."""
-    return len(arguments) > 1 and arguments[0] == "hook" and arguments[1] in CLIENTS
+    """Whether a command line is a client's call: `hook CLIENT`, and perhaps an event.
+
+    One with options is the command line's to read.
+    """
+    called = len(arguments) > 1 and arguments[0] == "hook" and arguments[1] in CLIENTS
+    return called and not any(each.startswith("-") for each in arguments)
 
 
 def run_hook(arguments: list[str]) -> NoReturn:

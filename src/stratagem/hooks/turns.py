@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stratagem.bootstrap import Runtime
+from stratagem.bootstrap import Runtime, has_workspace
 from stratagem.debugging.kinds import SOLUTIONS
 from stratagem.debugging.records import IncidentRecords
 from stratagem.git_branches import DEFAULT
@@ -49,12 +49,13 @@ def handle_turn(
 
 
 def _open(event: HookEvent, settings: HookSettings, files: SessionFiles) -> Runtime | None:
-    """Open the database; None for a server that has not answered a moment ago."""
+    """Open the database; None for a server that has not answered a moment ago, or has none."""
     embeds = event.kind == START
     if not is_address(settings.database):
         return open_runtime(settings, embeds=embeds)
     with files.attempt() as may_ask:
-        return open_runtime(settings, embeds=embeds) if may_ask else None
+        is_there = may_ask and has_workspace(settings.database)
+        return open_runtime(settings, embeds=embeds) if is_there else None
 
 
 def _handle(event: HookEvent, settings: HookSettings, files: SessionFiles, runtime: Runtime) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -637,3 +638,40 @@ def test_a_check_says_that_no_server_answers_hooks(cli: Cli) -> None:
 
     assert told.exit_code == 1
     assert "start it with `stratagem serve`" in told.output
+
+
+def test_hooks_and_server_have_the_database_that_was_named(cli: Cli, tmp_path: Path) -> None:
+    database = tmp_path / "elsewhere" / "my notes.db"
+
+    done = cli("--db", str(database), "init", "claude-code", "opencode", "--project", "--yes")
+    again = cli("--db", str(database), "init", "claude-code", "opencode", "--project", "--yes")
+    command = read(Path(".claude/settings.local.json"))["hooks"]["Stop"][0]["hooks"][0]["command"]
+    event = {"hook_event_name": "Stop", "session_id": "one", "cwd": str(Path.cwd())}
+    said = {**event, "last_assistant_message": "The tide turns at nine."}
+    subprocess.run(command, shell=True, input=json.dumps(said).encode(), check=True)  # noqa: S602
+
+    assert f"Made {database}" in done
+    assert "nothing to change" in again
+    assert read(Path(".mcp.json"))["mcpServers"]["stratagem"]["args"] == [
+        "mcp",
+        "--db",
+        str(database),
+    ]
+    assert (
+        json.dumps([PROGRAM, "--db", str(database)])
+        in Path(".opencode/plugins/stratagem.js").read_text()
+    )
+    assert "The tide turns at nine." in cli("--db", str(database), "events")
+    assert not Path(".stratagem").exists()
+    assert "Removed" in cli("--db", str(database), "init", "--project", "--remove", "--yes")
+    assert not Path(".claude").exists()
+
+
+def test_an_address_of_a_server_stays_as_it_is(cli: Cli, postgres_address: str) -> None:
+    address = f"{postgres_address}#init-{os.urandom(4).hex()}"
+
+    cli("--db", address, "init", "claude-code", "--project", "--yes")
+
+    command = read(Path(".claude/settings.local.json"))["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert read(Path(".mcp.json"))["mcpServers"]["stratagem"]["args"] == ["mcp", "--db", address]
+    assert address in command

@@ -34,6 +34,8 @@ def test_every_event_that_is_set_up_is_one_that_the_hooks_answer(client: str, ev
         ("stratagem hook codex", True),
         ("'/a b/stratagem' hook codex", True),
         ("uvx stratagem hook codex", True),
+        ("stratagem --db '/a b/m.db' hook codex", True),
+        ("stratagem --db hook codex", False),
         (r"'C:\tools\stratagem.exe' hook codex", True),
         ("stratagem mcp", False),
         ("echo stratagem; hook", False),

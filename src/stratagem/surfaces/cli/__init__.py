@@ -16,12 +16,17 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments of this process name, and exit."""
-    if sys.argv[1:2] == ["hook"]:
+    arguments, database = sys.argv[1:], ""
+    if arguments[:1] == ["--db"] and arguments[2:3] == ["hook"]:
+        database, arguments = arguments[1], arguments[2:]
+    if arguments[:1] == ["hook"]:
         # Before anything else is imported: a hook runs at every prompt of an agent.
         from stratagem.hooks.command import is_hook_call, run_hook
 
-        if is_hook_call(sys.argv[1:]):
-            run_hook(sys.argv[1:])
+        if is_hook_call(arguments):
+            if database:
+                os.environ["STRATAGEM_DB"] = database
+            run_hook(arguments)
     # Before NumPy is read: vectors are small here, and its threads would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):

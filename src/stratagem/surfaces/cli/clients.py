@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.places import own_command
+from stratagem.places import display_place, own_command
 from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
     find_memory,
+    is_address,
     outside_memory,
     user_folder,
 )
@@ -265,7 +266,6 @@ def _server_command(session: Session, start: str | None, tools: str | None) -> S
 
     options = session.options
     given = {
-        "--db": str(Path(session.database).resolve()) if options.db else None,
         "--namespace": options.namespace,
         "--branch": options.branch,
         "--embedder": session.embedder,
@@ -279,8 +279,16 @@ def _server_command(session: Session, start: str | None, tools: str | None) -> S
     return ServerCommand(
         start.split() if start else _program(),
         arguments,
-        names_database=bool(options.db),
+        database=_named_database(session),
     )
+
+
+def _named_database(session: Session) -> str | None:
+    """Return the database that was asked for in so many words, as any folder finds it."""
+    if not session.options.db:
+        return None
+    place = session.database
+    return place if is_address(place) else str(Path(place).resolve())
 
 
 def _program() -> list[str]:
@@ -321,7 +329,7 @@ def _carry_out(
         raise typer.Abort
     written = carry_out(plan, record)
     if database is not None:
-        _make_database(session, database, project=scope == "project")
+        _make_database(session, database, memory=memory)
     _report(session, plan, written, database, removes=scope is None, chosen=chosen)
     if plan.unreadable:
         raise typer.Exit(_FAILED)
@@ -333,26 +341,29 @@ def _refuse(plan: SetupPlan) -> None:
     raise InvalidInput(f"{first.file}: {first.reason}", hint=by_hand, file=str(first.file))
 
 
-def _missing_database(session: Session, scope: Scope | None, memory: Path | None) -> Path | None:
+def _missing_database(session: Session, scope: Scope | None, memory: Path | None) -> str | None:
     """Return where a database has to be made: hooks make none."""
-    if scope is None or session.options.db:
+    if scope is None:
         return None
-    place = (memory or Path(user_folder())) / DATABASE_NAME
-    return None if place.is_file() else place
+    place = _named_database(session) or str((memory or Path(user_folder())) / DATABASE_NAME)
+    if not is_address(place):
+        return None if Path(place).is_file() else place
+    from stratagem.bootstrap import has_workspace
+
+    return None if has_workspace(place) else place
 
 
-def _make_database(session: Session, place: Path, *, project: bool) -> None:
+def _make_database(session: Session, place: str, *, memory: Path | None) -> None:
     from stratagem.bootstrap import Settings, start
 
-    if project:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if memory is not None:
+        memory.mkdir(mode=0o700, parents=True, exist_ok=True)
         # What an agent remembers is not for the repository, unless somebody decides so.
-        (place.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    start(Settings(str(place), embedder=session.embedder, deliver=False)).close()
+        (memory / ".gitignore").write_text("*\n", encoding="utf-8")
+    start(Settings(place, embedder=session.embedder, deliver=False)).close()
 
 
-def _show(session: Session, plan: SetupPlan, database: Path | None) -> None:
+def _show(session: Session, plan: SetupPlan, database: str | None) -> None:
     """Show what would be written."""
     if session.output.json:
         return
@@ -361,7 +372,7 @@ def _show(session: Session, plan: SetupPlan, database: Path | None) -> None:
             style = {"+": "green", "-": "red", "@": "cyan"}.get(line[0], "")
             session.output.line(line, style)
     if database:
-        session.output.line(f"+ {database}", "green")
+        session.output.line(f"+ {display_place(database)}", "green")
     for each in plan.unreadable:
         session.output.note(f"{each.file} is left as it is: {each.reason}")
     for note in plan.notes:
@@ -390,7 +401,7 @@ def _report(
     session: Session,
     plan: SetupPlan,
     written: list[tuple[FileChange, Path | None]],
-    made: Path | None,
+    made: str | None,
     *,
     removes: bool,
     chosen: Sequence[AgentClient] = (),
@@ -403,7 +414,7 @@ def _report(
         verb = "Removed" if change.after is None else "Wrote"
         session.output.line(f"{verb} {change.file}.{kept}")
     if made:
-        session.output.line(f"Made {made}, the memory.")
+        session.output.line(f"Made {display_place(made)}, the memory.")
     for each in plan.unreadable:
         session.output.line(f"Not changed: {each.file}. {each.reason}")
         if each.snippet:
@@ -422,7 +433,7 @@ def _report(
 
 
 def _answer(
-    plan: SetupPlan, written: list[tuple[FileChange, Path | None]], made: Path | None
+    plan: SetupPlan, written: list[tuple[FileChange, Path | None]], made: str | None
 ) -> dict[str, Any]:
     return {
         "written": [
@@ -434,7 +445,7 @@ def _answer(
             }
             for change, backup in written
         ],
-        "made": str(made) if made else None,
+        "made": display_place(made) if made else None,
         "not_changed": [
             {
                 "client": each.client,
