@@ -223,7 +223,11 @@ async def test_toolsets_choose_the_tools(path: Path) -> None:
         names = [tool.name for tool in (await client.list_tools()).tools]
         refused = await client.call_tool("strata_purge", {"key": "a"})
 
-    assert names == [*HINTS, "strata_purge", "purge_record", "purge_knowledge", "tool_purge"]
+    # What cannot be undone, but for what holds a secret.
+    assert names[len(HINTS) :] == [
+        row.name for row in operations.TABLE.values() if row.irreversible and not row.confidential
+    ]
+    assert names[: len(HINTS)] == list(HINTS)
     # It is listed for whoever serves people; an agent is told the command.
     assert refused.is_error
 
