@@ -224,6 +224,8 @@ PACKAGES = {
     "composer address": 'The "https://repo.packagist.org/p2/acme/{}.json" file could not be downloaded',
     "apt": "E: Failed to fetch http://archive.ubuntu.com/pool/main/x/{}_7.68.0-1_amd64.deb  404  Not Found",
     "pacman": "error: target not found: {}",
+    "workspace": "npm ERR! No workspaces found:\nnpm ERR!   --workspace={}",
+    "conflict": "error NU1107: Version conflict detected for {}. Install {} 8.0.0 directly to project Shop",
     "docker": "Error response from daemon: manifest for {}:2.4 not found: manifest unknown",
     "helm": "Error: failed to fetch https://charts.example.com/stable/{}-6.1.0.tgz : 404 Not Found",
     "helm repo": "Error: INSTALLATION FAILED: repo {} not found",

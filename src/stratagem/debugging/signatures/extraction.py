@@ -204,7 +204,9 @@ def _with_name(head: str, below: list[lines.LogLine]) -> str:
 
 def _first_line(read: list[lines.LogLine]) -> list[lines.LogLine]:
     filled = [line for line in read if line.text.strip()]
-    return [line for line in filled if not error_lines.only_summarises(line)][:1] or filled[:1]
+    telling = [line for line in filled if not error_lines.only_summarises(line)] or filled
+    # What is only announced is said below.
+    return telling[: 2 if telling and telling[0].text.rstrip().endswith(":") else 1]
 
 
 def _last_chain(read: list[lines.LogLine]) -> ErrorChain | None:

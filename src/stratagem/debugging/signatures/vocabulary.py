@@ -116,6 +116,7 @@ NAMED: Final = (
     ),
     rf"(?:compatible versions for|no available version of) {_SOFTWARE}",
     r"requires(?= [\w./-]{1,100} \*)",
+    r"(?:conflict|downgrade) detected for",
     r"(?:[Bb]uilding wheel|build wheels?|[Bb]uild dependencies) for",
     # Kotlin, OCaml
     r"lateinit property",
