@@ -29,7 +29,7 @@ from stratagem.search.vectors import VectorCache
 
 __all__ = ["SUITE"]
 
-THRESHOLD: Final = 95.0
+THRESHOLD: Final = 98.0
 _TOP: Final = 10
 _QUERIES_MAX: Final = 100
 _PASSAGE_WORDS: Final = 20
