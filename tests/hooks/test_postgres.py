@@ -72,10 +72,10 @@ def test_a_server_that_is_away_is_waited_for_once(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     # Nobody listens there, and a connection is not refused: packets are lost.
-    place = "postgresql://ada:secret@192.0.2.1:5432/team?connect_timeout=5"
+    place = "postgresql://ada:secret@192.0.2.1:5432/team?connect_timeout=40"
     monkeypatch.setenv("STRATAGEM_DB", place)
     client = Client("claude-code", tmp_path)
-    limited = {"STRATAGEM_HOOK_TIME_LIMIT": "1"}
+    limited = {"STRATAGEM_HOOK_TIME_LIMIT": "8"}
 
     first = client.send("prompt", limited)
     waited = client.send("stop", limited)
@@ -85,7 +85,8 @@ def test_a_server_that_is_away_is_waited_for_once(
 
     assert [each.status for each in (first, waited, again)] == [0, 0, 0]
     assert [each.output for each in (first, waited, again)] == ["", "", ""]
-    assert seconds < 4
+    # Not as long as a connection is waited for, however busy the machine is.
+    assert seconds < 20
     # What was said waits for the server, and no file names the password.
     assert not Spool(place).is_empty()
     kept = Path(hooks_folder(place))
