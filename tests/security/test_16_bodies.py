@@ -17,6 +17,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.requests import Request
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
@@ -24,7 +25,7 @@ import stratagem
 from stratagem import limits
 from stratagem.errors import RequestTooLarge
 from stratagem.surfaces.mcp.request_bodies import RequestBodies
-from stratagem.surfaces.serving.json_bodies import check_depth
+from stratagem.surfaces.serving.json_bodies import check_depth, read_json
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from tests.security.house import ENVELOPE, MODERN, House, make_token, read_message, serving
@@ -267,6 +268,34 @@ async def test_the_parser_of_the_protocol_is_given_small_messages_only() -> None
     parsed, arguments = taken
     assert json.loads(parsed) == {**message, "params": {"arguments": {}}}
     assert arguments == {"x": VALUES}
+
+
+@pytest.mark.anyio
+async def test_a_large_body_is_parsed_in_its_turn_and_a_small_one_at_once() -> None:
+    """Parsed at once it would hold the event loop, where everybody waits for it."""
+    queue, ended = LargeBodyQueue(), threading.Event()
+    held = asyncio.create_task(queue.run("another", ended.wait))
+    await asyncio.sleep(0)
+
+    small = await read_json(request_with(b"[1]"), queue)
+    large = asyncio.create_task(read_json(request_with(json.dumps(VALUES).encode()), queue))
+    await asyncio.sleep(0.05)
+    waited = not large.done()
+    ended.set()
+
+    assert small == [1]
+    assert waited
+    assert await large == VALUES
+    await held
+
+
+def request_with(body: bytes) -> Request:
+    """Return a request as a server gives it to a surface."""
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request({"type": "http", "method": "POST", "headers": []}, receive)
 
 
 @pytest.mark.anyio
