@@ -68,6 +68,7 @@ def test_the_tester_calls_nothing_slow_that_is_not() -> None:
     assert [str(each) for each in try_all(SOUND) if each.wrong] == []
 
 
+@pytest.mark.timeout(400)
 def test_every_pattern_of_the_package_is_linear() -> None:
     found = try_all(collect_apart(), attacks_max=24)
 
@@ -97,7 +98,9 @@ def test_a_possessive_group_is_told_from_a_possessive_letter(text: str, is_group
     assert bool(possessive_groups(Pattern("here", text))) is is_group
 
 
+# Each attack is bounded by itself; all of them take minutes, more on a busy machine.
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_pattern_of_the_package_is_linear_whatever_is_tried() -> None:
     patterns = collect_apart()
 
