@@ -722,9 +722,12 @@ def _encode_output(tool: Tool, result: Any, beside: McpContent | None) -> bytes:
     size = len(data) + (len(orjson.dumps(beside)) if beside else 0)
     if size > limit:
         raise ExecutionFailed(
-            f"The result of {tool.name} has {size:,} bytes; {limit:,} are allowed.",
+            f"{tool.name} was run, but its result has {size:,} bytes; {limit:,} are allowed.",
+            answered=True,
+            reason="too_large",
             limit=limit,
-            hint="Ask for less, or raise configuration.maxOutput of the tool.",
+            hint="What it did is done. To see a result, ask for less, or raise "
+            "configuration.maxOutput of the tool.",
         )
     if tool.output is not None and not tool.output.accepts(result):
         raise ExecutionFailed(

@@ -163,6 +163,8 @@ async def _read(pipe: asyncio.StreamReader, bytes_max: int) -> bytes:
         if room < 0:
             raise ExecutionFailed(
                 f"The result has more than {bytes_max:,} bytes.",
+                answered=True,
+                reason="too_large",
                 limit=bytes_max,
                 hint="Ask for less.",
             )

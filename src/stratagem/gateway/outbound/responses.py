@@ -160,6 +160,7 @@ def too_large(bytes_max: int) -> ExecutionFailed:
     """Return the error for a response that exceeds its limit."""
     return ExecutionFailed(
         f"The answer is larger than {bytes_max:,} bytes.",
+        answered=True,
         reason="too_large",
         limit=bytes_max,
         hint="Ask the service for less at once.",

@@ -187,6 +187,25 @@ def test_what_a_service_refuses_to_one_caller_stops_no_other(
 
 
 @proves("call:breaker")
+@pytest.mark.parametrize("size", [limits.OUTPUT_BYTES_DEFAULT, limits.OUTPUT_BYTES_MAX])
+def test_results_that_are_too_large_for_one_caller_stop_no_other(
+    tmp_path: Path, clock: Clock, size: int
+) -> None:
+    with Service() as service, timed(tmp_path / "orders.db", clock, service.host) as gateway:
+        register_orders(gateway, service)
+        service.answers["/orders"] = lambda said: (
+            200, "application/json", b'"' + b"x" * orjson.loads(said["body"])["status"] + b'"',
+        )  # fmt: skip
+
+        for _ in range(limits.BREAKER_FAILURES + 1):
+            refused = gateway.fails("get_order", {"status": size}, "bob")
+            assert refused.details["reason"] == "too_large"
+        answer = gateway.run("get_order", {"status": 3}, "carol")
+
+    assert answer["result"] == "xxx"
+
+
+@proves("call:breaker")
 def test_an_open_breaker_is_listed_and_can_be_reset(tmp_path: Path, clock: Clock) -> None:
     with Service() as service, timed(tmp_path / "orders.db", clock, service.host) as gateway:
         register_orders(gateway, service)
