@@ -167,7 +167,7 @@ class OutcomeRecorder:
             if candidates
             else [f"Read the schema with tool_help {tool.name}."],
         }
-        self._publisher.publish_failure(call, tool.name, event)
+        self._publisher.publish_refusal(call, tool.name, event)
         # What the caller wrote is for the audit log alone: listeners do not get it.
         audit = {"audit": _audit_record(call.arguments, found, None)} if audited else {}
         drafts = [Draft(names.CORRECTION_WITHHELD, {**content, **audit}, names.CORRECTIONS_REFUSED)]
@@ -689,7 +689,7 @@ class LearningCorrector:
         violations: list[Violation],
         error: StratagemError,
     ) -> CorrectionUnavailable:
-        self.publisher.publish_failure(call, tool.name, {"error": "Corrections are not available."})
+        self.publisher.publish_refusal(call, tool.name, {"error": "Corrections are not available."})
         path = violations[0]["path"] if violations else "$"
         message = violations[0]["message"] if violations else str(error)
         return CorrectionUnavailable(

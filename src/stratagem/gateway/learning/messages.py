@@ -86,11 +86,16 @@ def lesson_name(tool: str, lesson: Lesson) -> str:
 
 
 class CorrectionCounts(TypedDict):
-    """How corrections went since the process began."""
+    """How corrections went since the process began.
+
+    As in `auto_correction_status`, `successRate` is the share of the corrected calls that worked;
+    `refusedCalls` were not corrected, and are no part of it.
+    """
 
     attempts: int
     successes: int
     failures: int
+    refusedCalls: int
     successRate: float | None
     averageCorrectionTime: float | None
 
@@ -100,7 +105,7 @@ class CorrectionPublisher:
 
     def __init__(self, publish: Callable[[str, Mapping[str, Any]], None]) -> None:
         self._publish = publish
-        self._attempts = self._successes = self._failures = 0
+        self._attempts = self._successes = self._failures = self._refusals = 0
         self._milliseconds = 0.0
 
     def metrics(self) -> CorrectionCounts:
@@ -110,6 +115,7 @@ class CorrectionPublisher:
             "attempts": self._attempts,
             "successes": self._successes,
             "failures": self._failures,
+            "refusedCalls": self._refusals,
             "successRate": round(self._successes / ended, 4) if ended else None,
             "averageCorrectionTime": round(self._milliseconds / ended, 3) if ended else None,
         }
@@ -134,12 +140,15 @@ class CorrectionPublisher:
         )
 
     def publish_failure(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
-        """Publish that a call could not be corrected, or failed although it was."""
+        """Publish that a corrected call failed."""
         self._failures += 1
-        self._milliseconds += outcome.get("took", 0.0)
-        self._publish_call(
-            "attempt:failed", call, tool, {**_summary(outcome), "error": outcome["error"]}
-        )
+        self._milliseconds += outcome["took"]
+        self._publish_failed_attempt(call, tool, outcome)
+
+    def publish_refusal(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        """Publish that a call could not be corrected."""
+        self._refusals += 1
+        self._publish_failed_attempt(call, tool, outcome)
 
     def publish_lesson(
         self, tool: str, lesson: Lesson, before: EvidenceCount, after: EvidenceCount
@@ -183,6 +192,11 @@ class CorrectionPublisher:
         """Publish that the breaker of a tool's corrections changed."""
         what = _BREAKER_EVENTS.get(state, "circuit:closed")
         self._publish(what, {"toolName": tool, "state": state, "reason": reason})
+
+    def _publish_failed_attempt(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        self._publish_call(
+            "attempt:failed", call, tool, {**_summary(outcome), "error": outcome["error"]}
+        )
 
     def _publish_call(self, what: str, call: Call, tool: str, data: Mapping[str, Any]) -> None:
         labels = {name: call.context.get(name) for name in ("agentId", "channelId", "requestId")}

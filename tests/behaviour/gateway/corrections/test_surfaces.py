@@ -112,6 +112,23 @@ def test_only_subscribers_hear_and_only_of_their_agent(server: Served) -> None:
 
 
 @proves("correction:events")
+def test_the_success_rate_of_events_is_that_of_the_status(server: Served) -> None:
+    async def run() -> None:
+        async with listening(server) as mine:
+            await mine.ask("auto_correction:subscribe", {"includeMetrics": True})
+            await mine.ask("mcp:tool:execute", call("rates"))
+            await mine.send("mcp:tool:execute", call("rates", name="zzz"))
+            metrics = (await mine.event("auto_correction:attempt:failed"))["metrics"]
+
+            status = await mine.ask("auto_correction:status", {})
+
+            assert metrics["refusedCalls"] >= 1
+            assert metrics["successRate"] == status["metrics"]["successRate"] == 1
+
+    asyncio.run(run())
+
+
+@proves("correction:events")
 def test_subscribing_again_does_not_tell_twice_and_unsubscribing_ends_it(server: Served) -> None:
     async def run() -> None:
         async with listening(server) as mine, listening(server) as caller:
