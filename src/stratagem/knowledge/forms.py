@@ -338,7 +338,8 @@ def _refuse_with_location(where: str) -> Iterator[None]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    # Not splitlines: a text may have U+2028 and the like in it, which JSON does not escape.
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         with _refuse_with_location(f"{path}, line {number}"):

@@ -365,7 +365,7 @@ def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str
             "type": "entity",
             "name": content["name"],
             "entityType": content.get("topic") or "concept",
-            "observations": content["explanation"].splitlines(),
+            "observations": content["explanation"].split("\n"),
         }
     for each in relations:
         yield {

@@ -56,10 +56,11 @@ def test_a_dash_reads_the_value_from_stdin(cli: Cli, flags: tuple[str, ...], val
     [
         '[{"key": "a", "value": 1}, {"key": "b", "value": 2}]',
         '{"key": "a", "value": 1}\n\n{"key": "b", "value": 2}\n',
+        '{"key": "a", "value": "one\u2028two"}\r\n{"key": "b", "value": 2}\r\n',
     ],
 )
 def test_items_come_from_a_file_or_from_stdin(cli: Cli, given: str) -> None:
-    Path("items.json").write_text(given)
+    Path("items.json").write_text(given, encoding="utf-8")
 
     assert "Stored 2 entries" in cli("store", "--items", "items.json")
     assert "Stored 2 entries" in cli("store", "--items", "-", given=given)

@@ -358,3 +358,18 @@ def test_a_place_that_a_decision_cleared_is_no_folder(db: Stratagem, tmp_path: P
     give(db, tmp_path / "notes", form="markdown")
 
     assert (tmp_path / "notes" / "One.md").exists()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "mcp-memory", "markdown"])
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\r\n", "\n\n", "\n"])
+def test_whatever_ends_a_line_elsewhere_stays_in_a_text(
+    db: Stratagem, other: Stratagem, tmp_path: Path, form: Any, mark: str
+) -> None:
+    explanation = f"One{mark}two.{mark}"
+    db.knowledge.create_concept("Separators", explanation, topic="Text")
+    place = tmp_path / "out"
+    give(db, place, form=form)
+
+    assert take(db, place, form=form).unchanged == 1
+    take(other, place, form=form)
+    assert other.knowledge.get_concept("Separators").concept.explanation == explanation

@@ -60,7 +60,8 @@ def read_items(given: str) -> list[Any]:
         if words.lstrip().startswith("["):
             items = _parse(words)
         else:
-            items = [_parse(line) for line in words.splitlines() if line.strip()]
+            # Not splitlines: U+2028 and the like may stand within a text of JSON.
+            items = [_parse(line) for line in words.split("\n") if line.strip()]
     except ValueError as error:
         raise InvalidInput(
             f"The items are neither a JSON array nor lines of JSON: {error}.", field="items"
