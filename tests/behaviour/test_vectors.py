@@ -49,6 +49,18 @@ def test_the_nearest_come_first_by_any_metric(
     assert found["metric"] == metric
 
 
+@proves("vectors:nearest")
+def test_small_distances_between_long_vectors_are_exact(call: Call) -> None:
+    call.vector_create_collection(name="far", dimension=2, metric="euclidean")
+    items = [{"key": f"{at:02}", "vector": [5_000, 5_000 + at / 64]} for at in range(20)]
+    call.vector_batch_upsert(collection="far", items=items)
+
+    found = call.vector_search(collection="far", query=[5_000, 5_000], k=20)["results"]
+
+    assert [each["key"] for each in found] == [each["key"] for each in items]
+    assert [each["distance"] for each in found] == [at / 64 for at in range(20)]
+
+
 @proves("vectors:filters")
 @pytest.mark.parametrize(
     ("condition", "keys"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, Final, Required, TypedDict
 
 import orjson
@@ -78,6 +79,8 @@ _WithVectors = Annotated[bool, Param("Return the vectors too")]
 _AT_ONCE: Final = 1_000
 # How much deeper than what is wanted is looked where hits have to be read to be judged.
 _DEEPER: Final = 4
+# At least so many of the nearest are measured exactly where distances are asked for.
+_MEASURED_MIN: Final = 50
 
 
 class VectorItem(TypedDict, total=False):
@@ -326,7 +329,7 @@ class VectorCollections(KeyedRecords):
             index.check(self._store.reader(), shape)
             among = _candidates(reader, number, conditions)
             hits = _Search(reader, view, shape, wanted, among, conditions)
-            found = hits.best(index, k)
+            found = hits.find(index, k)
         shown = [_hit(*each, info.metric, with_vector=include_vectors) for each in found]
         return VectorHits(shown, info.metric)
 
@@ -429,7 +432,23 @@ class _Search:
         self._among = among
         self._conditions = conditions
 
-    def best(self, index: Any, k: int) -> list[tuple[float, EventContent]]:
+    def find(self, index: Any, k: int) -> list[tuple[float, EventContent]]:
+        """Return the nearest hits with their scores, nearest first.
+
+        The index has a distance as the difference of squares of lengths, in which a small one is
+        lost. So more than are wanted are read, and measured from what was stored.
+        """
+        if self._shape.metric != "euclidean":
+            return self._best(index, k)
+        near = self._best(index, _DEEPER * k + _MEASURED_MIN)
+        measured = [(-self._distance(content), content) for _score, content in near]
+        return sorted(measured, key=itemgetter(0), reverse=True)[:k]
+
+    def _distance(self, content: EventContent) -> float:
+        numbers = np.array(_numbers_of(orjson.loads(content.payload)["vector"]))
+        return float(np.linalg.norm(numbers - self._query.astype(np.float64)))
+
+    def _best(self, index: Any, k: int) -> list[tuple[float, EventContent]]:
         """Return the best hits; where conditions rule many out, deeper and deeper ones are read."""
         depth = k if not self._conditions else _DEEPER * k
         while True:
