@@ -117,8 +117,7 @@ class Capture(Learning):
         Raises:
             ValidationFailed: It is a built-in one, or no name for one.
         """
-        label = checks.label(name, field="name")
-        assert label is not None
+        label = checks.label_to_declare(name)
         if label in TYPES:
             raise ValidationFailed(
                 f"{label} is built in.", field="name", invalid_value=name, hint="Just use it."

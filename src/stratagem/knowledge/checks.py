@@ -23,6 +23,7 @@ __all__ = [
     "fields",
     "known_concept",
     "label",
+    "label_to_declare",
     "learner",
     "level",
     "notes",
@@ -200,6 +201,19 @@ def label(value: object, *, optional: bool = False, field: str = "relationship_t
     if not isinstance(value, str) or not _LABEL.fullmatch(value.lower()):
         raise unknown_label(value, TYPES, field)
     return value.lower()
+
+
+def label_to_declare(value: str) -> str:
+    """Return the name of a type of relationship that somebody declares, in lower case."""
+    name = value.lower()
+    if not _LABEL.fullmatch(name):
+        raise ValidationFailed(
+            f"{_abbreviate(value)} cannot be a relationship type.",
+            field="name",
+            invalid_value=value,
+            hint="Use up to 50 letters from a to z and underscores, as in works_at.",
+        )
+    return name
 
 
 def unknown_label(value: object, known: Sequence[str], field: str) -> ValidationFailed:

@@ -10,7 +10,7 @@ from uuid import UUID
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
-from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
+from stratagem.errors import ValidationFailed, VersionConflict
 from stratagem.knowledge import certainty, checks, valid_time
 from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.evidence_records import evidence_about
@@ -253,22 +253,18 @@ class Concepts(BoundSystem):
         """Bring a deleted concept back as it was, with its relationships.
 
         Raises:
-            ConceptNotFound: There never was one with this id.
+            ConceptNotFound: There never was one with this id or name.
+            AmbiguousName: Several deleted ones had this name.
             ValidationFailed: It is not deleted.
         """
         checks.concept_id(concept_id)
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
-            if records.find(concept_id) is not None:
-                raise ValidationFailed(
-                    f"The concept {concept_id!r} is not deleted.",
-                    field="concept_id",
-                    resource_id=concept_id,
-                    hint="There is nothing to restore.",
-                )
-            whole = _last_content(records, concept_id)
+            last = records.deleted(concept_id)
             return _append_and_refresh(
-                records, transaction, Draft(CONCEPT_RESTORED, whole, CONCEPTS, concept_id)
+                records,
+                transaction,
+                Draft(CONCEPT_RESTORED, dict(last.content), CONCEPTS, last.id),
             )
 
         answer = self._change(
@@ -338,18 +334,6 @@ def _compare(concept: Concept, expected: int | None) -> None:
 def _merge_changes(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**content, **changes}
     return {field: value for field, value in merged.items() if value is not None}
-
-
-def _last_content(records: ConceptRecords, concept_id: str) -> dict[str, Any]:
-    """Return what a deleted concept said when it was last there."""
-    for version in records.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
-        if version.kind != CONCEPT_DELETED and version.payload is not None:
-            return content_of(version.payload)
-    raise ConceptNotFound(
-        f"There never was a concept {concept_id!r} on this branch.",
-        field="concept_id",
-        resource_id=concept_id,
-    )
 
 
 def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:

@@ -84,10 +84,12 @@ class _Collector:
         ]
 
     def concept_id(self, records: ConceptRecords, given: str) -> str:
-        """Return the id of a concept that is or was there, by its id, or by its name now."""
+        """Return the id of a concept that is or was there, by its id or its last name."""
         if self._exists(CONCEPTS, given):
             return given
-        return records.concept(given, field="record_id").id
+        if records.namesakes(given):
+            return records.concept(given, field="record_id").id
+        return records.deleted(given, field="record_id").id
 
     def relationship(self, key: str) -> list[tuple[Space, str]]:
         """Return a relationship that is or was there."""

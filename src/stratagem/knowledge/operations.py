@@ -98,11 +98,24 @@ def _say_concept(answer: Mapping[str, Any]) -> str:
             f"{concept['name']} ({about})",
             concept["explanation"],
             *_standing_words(concept),
+            *_evidence_words(concept),
             *earlier,
             AS_DATA,
             *_notes(answer),
         ]
     )
+
+
+def _evidence_words(concept: Mapping[str, Any]) -> list[str]:
+    """Say what a certainty is made of, and where the concept was learnt."""
+    words = [f"source: {concept['source']}"] if "source" in concept else []
+    if counts := concept.get("evidence"):
+        named = ", ".join(
+            f"{label} {count}" for label, count in counts.items() if label != "latest"
+        )
+        since = f"; latest {counts['latest']}" if "latest" in counts else ""
+        words.append(f"evidence: {named}{since}")
+    return [f"({'; '.join(words)})"] if words else []
 
 
 def _standing_words(each: Mapping[str, Any]) -> list[str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
-from stratagem.errors import AmbiguousName, ConceptNotFound
+from stratagem.errors import AmbiguousName, ConceptNotFound, ValidationFailed
 from stratagem.knowledge import checks
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
+    CONCEPT_DELETED,
     CONCEPTS,
     NAME_FACET,
     RELATIONSHIP_TYPES,
@@ -22,6 +23,8 @@ from stratagem.knowledge.spaces import (
     fold_name,
 )
 from stratagem.storage.contract import Reader, Version
+
+_CANDIDATES_LISTED: Final = 5
 
 __all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
 
@@ -93,8 +96,54 @@ class ConceptRecords:
         )
         return self.by_version(versions)
 
+    def deleted(self, given: str, *, field: str = "concept_id") -> Concept:
+        """Return the deleted concept that an id or a name stands for, as it was when last there.
+
+        Raises:
+            ValidationFailed: It is not deleted.
+            ConceptNotFound: There never was one with this id or name.
+            AmbiguousName: Several deleted ones had this name.
+        """
+        there = self.find(given) or self.find(given.lower())
+        last = self._last(given) or self._last(given.lower())
+        named = [last] if last is not None else self._deleted_namesakes(given)
+        if there is not None or (not named and self.namesakes(given)):
+            raise ValidationFailed(
+                f"The concept {given!r} is not deleted.",
+                field=field,
+                resource_id=given,
+                hint="There is nothing to restore.",
+            )
+        if not named:
+            raise ConceptNotFound(
+                f"There never was a concept {given!r} on this branch.",
+                field=field,
+                resource_id=given,
+            )
+        exact = [each for each in named if each.name == given]
+        for same in (named, exact):
+            if len(same) == 1:
+                return same[0]
+        raise _ambiguous(given, exact or named, field)
+
+    def _deleted_namesakes(self, name: str) -> list[Concept]:
+        """Return the deleted concepts that had a name, in any case, when they were last there."""
+        versions = self.reader.search.versions_with_facet(
+            NAME_FACET + fold_name(name), limits.REVISIONS_READ_MAX
+        )
+        keys = {event.key: None for event in self.reader.log.contents(versions).values()}
+        last = [self._last(key) for key in keys if key and self.find(key) is None]
+        return [each for each in last if each and fold_name(each.name) == fold_name(name)]
+
+    def _last(self, concept_id: str) -> Concept | None:
+        """Return a concept at the newest version that has content, or None."""
+        for version in self.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
+            if version.kind != CONCEPT_DELETED and version.payload is not None:
+                return _concept(concept_id, version)
+        return None
+
     def _not_found(self, given: str, field: str) -> ConceptNotFound:
-        if self.versions(given, limit=1):
+        if self.versions(given, limit=1) or self._deleted_namesakes(given):
             return ConceptNotFound(
                 f"The concept {given!r} was deleted.",
                 hint="restore_concept (toolset knowledge_plus) brings it back.",
@@ -226,8 +275,12 @@ def _ambiguous(given: str, named: Sequence[Concept], field: str) -> AmbiguousNam
         {"concept_id": each.id, "name": each.name, "area": each.content.get("area")}
         for each in named
     ]
+    listed = [f"{each.id} ({each.content.get('area') or 'Uncategorized'})" for each in named]
+    more = ["others"] if len(listed) > _CANDIDATES_LISTED else []
     return AmbiguousName(
         f"{len(named)} concepts are called {given!r}.",
+        hint="Give the id of the one that is meant: "
+        f"{', '.join(listed[:_CANDIDATES_LISTED] + more)}.",
         field=field,
         invalid_value=given,
         candidates=candidates,

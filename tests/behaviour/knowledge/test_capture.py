@@ -107,3 +107,11 @@ def test_what_is_known_about_a_question_fits_into_a_prompt(meaning: Knowing) -> 
     assert valve in [each["concept_id"] for each in answer["concepts"]]
     nothing = meaning("get_context", query="zebra migrations in the serengeti")
     assert (nothing["context"], nothing["concepts"]) == ("", [])
+
+
+def test_a_type_that_cannot_be_declared_says_how_one_is_written(call: Knowing) -> None:
+    refused = call.refusal("declare_relationship_type", name="Works At")
+
+    assert refused["details"]["field"] == "name"
+    assert "works_at" in refused["hint"]
+    assert "declare it first" not in refused["hint"]

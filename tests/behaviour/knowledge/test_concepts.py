@@ -269,3 +269,34 @@ def test_of_two_updates_made_from_one_version_only_one_is_taken(opened: Opener) 
 
     assert refused["error"] == "version_conflict"
     assert theirs("get_concept", concept_id=concept_id)["concept"]["explanation"] == "ours"
+
+
+@proves("concept:restore")
+def test_a_deleted_concept_is_restored_by_its_name(call: Knowing) -> None:
+    concept_id = call.concept("École")
+    call("update_concept", concept_id=concept_id, explanation="Another.")
+    call("delete_concept", concept_id="École")
+
+    refused = call.refusal("get_concept", concept_id="e\u0301cole")
+    answer = call("restore_concept", concept_id="e\u0301cole")
+
+    assert "was deleted" in refused["message"]
+    assert answer["concept_id"] == concept_id
+    assert call.get("École")["explanation"] == "Another."
+    there = call.refusal("restore_concept", concept_id="école")
+    assert (there["error"], "not deleted" in there["message"]) == ("validation_error", True)
+
+
+@proves("concept:restore")
+def test_a_name_of_several_deleted_concepts_is_asked_about(call: Knowing) -> None:
+    concepts = call.concepts("Twin", "Twin")
+    renamed = call.concept("Twin")
+    call("update_concept", concept_id=renamed, name="Other")
+    for each in (*concepts, renamed):
+        call("delete_concept", concept_id=each)
+
+    refused = call.refusal("restore_concept", concept_id="twin")
+
+    assert refused["error"] == "ambiguous_name"
+    assert all(each in refused["hint"] for each in concepts)
+    assert renamed not in refused["hint"]

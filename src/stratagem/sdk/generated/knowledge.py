@@ -219,7 +219,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             request_id: Same id, written once.
 
         Raises:
-            ConceptNotFound: There never was one with this id.
+            ConceptNotFound: There never was one with this id or name.
+            AmbiguousName: Several deleted ones had this name.
             ValidationFailed: It is not deleted.
         """
         return self._invoke(
@@ -1144,7 +1145,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             request_id: Same id, written once.
 
         Raises:
-            ConceptNotFound: There never was one with this id.
+            ConceptNotFound: There never was one with this id or name.
+            AmbiguousName: Several deleted ones had this name.
             ValidationFailed: It is not deleted.
         """
         return await self._invoke(
