@@ -166,6 +166,11 @@ class Caller:
                 required=f"{toolset}:{right}",
             )
         if self.read_only and right != "read":
+            if self.transaction is not None and self.transaction.read_only:
+                raise ReadOnly(
+                    f"This transaction only reads; {what} writes.",
+                    hint="Write outside it, or begin another without read_only.",
+                )
             raise ReadOnly(f"This server only reads; {what} writes.")
 
     def require_known(self, what: str) -> None:

@@ -746,11 +746,12 @@ def _describe_bounds(schema: Schema) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         return f" from {low:,} to {high:,}"
-    if high is not None:
-        return f" of at most {high:,}"
     if low is not None:
         return f" of at least {low:,}"
-    return f" above {schema['exclusiveMinimum']:,}" if "exclusiveMinimum" in schema else ""
+    above = schema.get("exclusiveMinimum")
+    bounds = [f" above {above:,}"] if above is not None else []
+    bounds += [f" of at most {high:,}"] if high is not None else []
+    return " and".join(bounds)
 
 
 def _where(place: Sequence[str | int]) -> dict[str, Any]:

@@ -223,7 +223,19 @@ def test_a_transaction_that_reads_refuses_to_write(call: Call) -> None:
     refused = call.failure("strata_kv_put", key="k", value=3, transaction=begun["transaction"])
 
     assert (begun["read_only"], read["value"], refused["error"]) == (True, 1, "read_only")
+    assert "transaction" in refused["message"]
+    assert "without read_only" in refused["hint"]
     assert call.txn_info(transaction=begun["transaction"])["read_only"]
+
+
+def test_bounds_and_lengths_are_refused_under_their_own_names(call: Call) -> None:
+    short = call.failure("strata_txn_begin", time_limit=0)
+    no_length = call.failure("strata_retention_apply", older_than="banana")
+
+    assert "above 0" in short["message"]
+    assert no_length["details"]["field"] == "older_than"
+    assert "`older_than`" in no_length["message"]
+    assert "keep the entry" not in no_length["hint"]
 
 
 @proves("developer:search")

@@ -139,7 +139,8 @@ class Bundles:
     def _present(self, name: str) -> Path:
         file = self._file(name)
         if file.is_symlink() or not file.is_file():
-            there = sorted(each.stem for each in file.parent.glob(f"*{_ENDING}"))[:10]
+            files = file.parent.glob(f"*{_ENDING}")
+            there = sorted(each.stem for each in files if not each.is_symlink())[:10]
             raise ValidationFailed(
                 f"There is no bundle {name!r}.",
                 field="name",

@@ -75,7 +75,7 @@ class RetentionTools(BoundSystem):
         note = "Nothing was erased: this is a preview."
         if not preview and not self._caller.speaks_for_person("memory"):
             preview, note = True, f"{note} {_say_command(older_than, keep, namespace)}"
-        age = None if older_than is None else moments.duration(older_than)
+        age = None if older_than is None else moments.duration(older_than, field="older_than")
         with self._store.snapshot() as reader:
             found = list(_find_superseded(reader, namespace))
             doomed = self._choose(reader, found, age, keep)

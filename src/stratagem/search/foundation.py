@@ -118,7 +118,10 @@ class Foundation:
         """
         transaction = caller.transaction
         if transaction is not None and transaction.read_only:
-            raise ReadOnly("This transaction only reads.")
+            raise ReadOnly(
+                "This transaction only reads.",
+                hint="Write outside it, or begin another without read_only.",
+            )
         if request_id is None:
             return self.store.write(work, WriteRequest(caller.actor))
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)

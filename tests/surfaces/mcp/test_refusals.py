@@ -90,3 +90,13 @@ def test_everything_that_is_wrong_is_said_once_and_within_bounds() -> None:
 @pytest.mark.parametrize("details", [{"violations": 7}, {"corrections": ["x"]}, {"knownFix": []}])
 def test_details_of_another_form_do_no_harm(details: dict[str, Any]) -> None:
     assert error_text(ValidationFailed("No.", hint="Yes.", **details)) == "No. Yes."
+
+
+def test_values_that_a_hint_only_hints_at_are_listed_whole() -> None:
+    error = ValidationFailed(
+        "No 'foo'.", hint="A filter has gte.", allowed=["eq", "gt", "lt", "gte"]
+    )
+
+    assert error_text(error).endswith("allowed: eq, gt, lt, gte")
+    said = ValidationFailed("No.", hint="Use eq or gt.", allowed=["eq", "gt"], limit=None)
+    assert error_text(said) == "No. Use eq or gt."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -173,12 +174,18 @@ def error_text(error: StratagemError) -> str:
     lines = [said, *_conflicts(details.get("conflicts") or []), *error_detail_lines(details)]
     for label in ("allowed", "similar", "limit"):
         given = details.get(label) or ()
-        shown = map(str, given) if isinstance(given, list | tuple) else [_format_limit(given)]
-        # Mostly the hint has them already.
-        unsaid = ", ".join(each for each in shown if each not in said)
-        lines += [f"{label}: {unsaid}"] if unsaid else []
+        listed = isinstance(given, list | tuple)
+        shown = [str(each) for each in given] if listed else [_format_limit(given)]
+        # Mostly the hint has them already; where it has some, a list of the others would mislead.
+        if not all(_is_said(each, said) for each in shown):
+            lines.append(f"{label}: {', '.join(shown)}")
     text: str = escape_surrogates("\n".join(lines))
     return text
+
+
+def _is_said(value: str, said: str) -> bool:
+    """Whether a text has a value as words of their own, or the value is empty."""
+    return not value or re.search(rf"(?<!\w){re.escape(value)}(?!\w)", said) is not None
 
 
 def _format_limit(given: object) -> str:
