@@ -364,7 +364,8 @@ def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str
         yield {
             "type": "entity",
             "name": content["name"],
-            "entityType": content.get("topic") or "concept",
+            # Without a topic an empty one, which an import reads as none.
+            "entityType": content.get("topic") or "",
             "observations": content["explanation"].split("\n"),
         }
     for each in relations:

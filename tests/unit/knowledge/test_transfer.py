@@ -366,7 +366,7 @@ def test_whatever_ends_a_line_elsewhere_stays_in_a_text(
     db: Stratagem, other: Stratagem, tmp_path: Path, form: Any, mark: str
 ) -> None:
     explanation = f"One{mark}two.{mark}"
-    db.knowledge.create_concept("Separators", explanation, topic="Text")
+    db.knowledge.create_concept("Separators", explanation)
     place = tmp_path / "out"
     give(db, place, form=form)
 
