@@ -260,7 +260,7 @@ class Concepts(BoundSystem):
         checks.concept_id(concept_id)
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
-            last = records.deleted(concept_id)
+            last = records.find_deleted(concept_id)
             return _append_and_refresh(
                 records,
                 transaction,

@@ -89,7 +89,7 @@ class _Collector:
             return given
         if records.namesakes(given):
             return records.concept(given, field="record_id").id
-        return records.deleted(given, field="record_id").id
+        return records.find_deleted(given, field="record_id").id
 
     def relationship(self, key: str) -> list[tuple[Space, str]]:
         """Return a relationship that is or was there."""

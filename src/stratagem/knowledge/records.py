@@ -96,7 +96,7 @@ class ConceptRecords:
         )
         return self.by_version(versions)
 
-    def deleted(self, given: str, *, field: str = "concept_id") -> Concept:
+    def find_deleted(self, given: str, *, field: str = "concept_id") -> Concept:
         """Return the deleted concept that an id or a name stands for, as it was when last there.
 
         Raises:
