@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -148,6 +149,22 @@ def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
     assert "no server 'down'" in cli.refused(
         "tools", "import", "mcp.json", "--only", "down", code=2
     )
+
+
+def test_servers_of_cursors_own_file_are_imported(cli: Cli) -> None:
+    shutil.copy(SERVER, "server.py")
+    Path(".cursor").mkdir()
+    entry = {"command": sys.executable, "args": ["${workspaceFolder}/server.py"]}
+    Path(".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"up": entry}}), "utf-8")
+
+    planned = cli("tools", "import", ".cursor/mcp.json", "--dry-run")
+    before = cli("tools", "servers")
+    added = cli("tools", "import", ".cursor/mcp.json")
+
+    assert "up: planned" in planned
+    assert "up" not in before
+    assert "up: added" in added
+    assert "5" in cli("tools", "call", "add", '{"a": 2, "b": 3}')
 
 
 def test_grants_and_retention(cli: Cli) -> None:

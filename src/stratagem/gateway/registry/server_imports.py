@@ -8,16 +8,18 @@ over: a value that may be one becomes a reference `${NAME}`, which an administra
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from stratagem.errors import ValidationFailed
 from stratagem.redaction import mask
 
-__all__ = ["ImportedServer", "read_servers"]
+__all__ = ["ImportedServer", "path_variables", "read_servers"]
 
 _SECRET_NAME: Final = re.compile(
     r"authorization|cookie|token|secret|passw|credential|api[-_]?key|private[-_]?key|_key\b|pat\b",
@@ -25,7 +27,13 @@ _SECRET_NAME: Final = re.compile(
 )
 # ${VAR}, ${env:VAR}, ${input:name} and $VAR, as these programs write what they put in.
 _REFERENCE: Final = re.compile(r"\$\{(?:(?:env|input):)?([A-Za-z_][\w-]*)(?::-[^}$]*+)?\}")
+# Paths that Cursor and VS Code put in; they are no variables of the environment.
+_PATH_VARIABLE: Final = re.compile(r"\$\{(workspaceFolder(?:Basename)?|userHome|pathSeparator|/)\}")
+# Folders of a project in which these programs keep their settings.
+_SETTINGS_FOLDERS: Final = frozenset({".cursor", ".vscode"})
 _WHOLE: Final = re.compile(r"\$\{[A-Za-z_]\w*\}")
+# What masking puts in place of a credential. Homes, hosts and addresses are none.
+_CREDENTIALS: Final = ("[token]", "[secret]", "[key]", "[hash]", "[hex]", "[uuid]", "[masked]")
 _SCHEME: Final = re.compile(r"(Bearer|Basic|Token)\s+", re.IGNORECASE)
 _NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 # By kind of package: the program that runs it, its first arguments, and what precedes a version.
@@ -50,8 +58,24 @@ class ImportedServer:
     problem: str | None = None
 
 
-def read_servers(text: str) -> list[ImportedServer]:
+def path_variables(file: Path) -> dict[str, str]:
+    """Return the paths that a settings file may refer to: of the user, and of the file's project.
+
+    A file in the user's own home belongs to no project.
+    """
+    home = Path.home()
+    paths = {"userHome": str(home), "pathSeparator": os.sep, "/": os.sep}
+    folder = file.absolute().parent
+    project = folder.parent if folder.name in _SETTINGS_FOLDERS else folder
+    if project != home:
+        paths |= {"workspaceFolder": str(project), "workspaceFolderBasename": project.name}
+    return paths
+
+
+def read_servers(text: str, paths: Mapping[str, str] | None = None) -> list[ImportedServer]:
     """Return the servers that the text of a file describes, in its order.
+
+    `paths` are put in where the file refers to them (`path_variables`).
 
     Raises:
         ValidationFailed: It is none of the forms that are known.
@@ -59,7 +83,10 @@ def read_servers(text: str) -> list[ImportedServer]:
     document = _parse(text)
     listed = _find_entries(document)
     if listed is not None:
-        return [_read_entry(str(name), entry) for name, entry in listed.items()]
+        return [
+            _read_entry(str(name), _put_paths_in(entry, paths or {}))
+            for name, entry in listed.items()
+        ]
     if "packages" in document or "remotes" in document:
         return [_read_registry(document)]
     raise ValidationFailed(
@@ -135,6 +162,17 @@ def _find_entries(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((each for each in places if isinstance(each, Mapping)), None)
 
 
+def _put_paths_in(value: Any, paths: Mapping[str, str]) -> Any:
+    """Return an entry with the paths that are known in place of the references to them."""
+    if isinstance(value, str):
+        return _PATH_VARIABLE.sub(lambda found: paths.get(found[1], found[0]), value)
+    if isinstance(value, Mapping):
+        return {name: _put_paths_in(each, paths) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_put_paths_in(each, paths) for each in value]
+    return value
+
+
 def _read_entry(name: str, entry: Any) -> ImportedServer:
     server = ImportedServer(_NAME.sub("-", name).strip("-.")[:64] or "server")
     if not isinstance(entry, Mapping):
@@ -147,21 +185,26 @@ def _read_entry(name: str, entry: Any) -> ImportedServer:
         server.definition = {
             "name": server.name,
             "transport": "http",
-            "url": url,
+            "url": _check_text("address", url, server),
             "headers": _read_headers(entry, server),
+            **_read_sign_in(entry.get("auth"), server),
         }
     elif isinstance(entry.get("command"), str):
         server.definition = {
             "name": server.name,
             "transport": "stdio",
-            "command": entry["command"],
-            "args": [_check_argument(str(each), server) for each in _sequence(entry.get("args"))],
+            "command": _check_text("program", entry["command"], server),
+            "args": [
+                _check_text("argument", str(each), server) for each in _sequence(entry.get("args"))
+            ],
             "env": _read_values(entry.get("env"), server),
         }
     else:
         server.problem = "it has neither a command nor a url"
     if entry and isinstance(entry, Mapping) and entry.get("cwd"):
         server.notes.append(f"it is started here, not in {entry['cwd']}")
+    if isinstance(entry, Mapping) and entry.get("envFile"):
+        server.notes.append(f"{entry['envFile']} was not read: name in env what it needs of it")
     return server
 
 
@@ -175,10 +218,26 @@ def _read_headers(entry: Mapping[str, Any], server: ImportedServer) -> dict[str,
     return headers
 
 
+def _read_sign_in(given: Any, server: ImportedServer) -> dict[str, Any]:
+    """Return how users sign in, where Cursor's `auth` names the client that it is known as."""
+    if not isinstance(given, Mapping) or not isinstance(client := given.get("CLIENT_ID"), str):
+        return {}
+    auth = {"type": "oauth", "clientId": _check_text("CLIENT_ID", client, server)}
+    if given.get("CLIENT_SECRET"):
+        (auth["clientSecret"],) = _read_values(
+            {"CLIENT_SECRET": given["CLIENT_SECRET"]}, server
+        ).values()
+    if scopes := _sequence(given.get("scopes")):
+        auth["scope"] = " ".join(map(str, scopes))
+    return {"auth": auth}
+
+
 def _read_values(given: Any, server: ImportedServer) -> dict[str, str]:
     """Return variables or headers, with references where a value may be a secret."""
     values: dict[str, str] = {}
     for name, value in _pairs(given):
+        if unknown := _PATH_VARIABLE.search(str(value)):
+            server.problem = f"{unknown[0]} in {name} is known to the other program only"
         text = _refer(str(value), server)
         if not _WHOLE.search(text) and _may_be_secret(name, text):
             scheme = found[0] if (found := _SCHEME.match(text)) else ""
@@ -189,7 +248,12 @@ def _read_values(given: Any, server: ImportedServer) -> dict[str, str]:
 
 
 def _may_be_secret(name: str, text: str) -> bool:
-    return bool(_SECRET_NAME.search(name)) or mask(text, "strict") != text
+    return bool(_SECRET_NAME.search(name)) or _holds_credential(text)
+
+
+def _holds_credential(text: str) -> bool:
+    masked = mask(text, "strict")
+    return any(masked.count(each) > text.count(each) for each in _CREDENTIALS)
 
 
 def _refer(text: str, server: ImportedServer) -> str:
@@ -197,12 +261,13 @@ def _refer(text: str, server: ImportedServer) -> str:
     return _REFERENCE.sub(lambda found: _reference(found[1], server), text)
 
 
-def _check_argument(text: str, server: ImportedServer) -> str:
-    """Note an argument that refers to something: only variables and headers can."""
+def _check_text(what: str, text: str, server: ImportedServer) -> str:
+    """Note a text that refers to something, or is a secret: only variables and headers can."""
     if _REFERENCE.search(text):
-        server.problem = f"its argument {text} is filled in by the other program only"
-    elif mask(text, "strict") != text:
-        server.problem = "one of its arguments may be a secret: pass it by a variable"
+        server.problem = f"its {what} {text} is filled in by the other program only"
+    elif _holds_credential(text):
+        server.problem = f"its {what} may hold a secret: pass it by a variable or header"
+        return mask(text, "strict")
     return text
 
 

@@ -19,12 +19,17 @@ __all__ = ["import_servers", "show_import"]
 
 
 def import_servers(
-    session: Session, text: str, only: Sequence[str], *, dry_run: bool
+    session: Session,
+    text: str,
+    paths: Mapping[str, str],
+    only: Sequence[str],
+    *,
+    dry_run: bool,
 ) -> dict[str, Any]:
     """Add the servers of a file; one that cannot be added keeps none of the others out."""
     from stratagem.gateway.registry.server_imports import read_servers
 
-    found = read_servers(text)
+    found = read_servers(text, paths)
     unknown = sorted(set(only) - {each.name for each in found})
     if unknown:
         raise ValidationFailed(

@@ -131,9 +131,11 @@ def _import(
     ] = False,
 ) -> None:
     """Add the MCP servers that another program's settings file names."""
+    from stratagem.gateway.registry.server_imports import path_variables
     from stratagem.surfaces.cli.server_import import import_servers, show_import
 
-    answer = import_servers(session, _text_of(file), only or [], dry_run=dry_run)
+    text, paths = _text_of(file), path_variables(file)
+    answer = import_servers(session, text, paths, only or [], dry_run=dry_run)
     session.output.answer(answer, show_import)
     if any(each["state"] == "failed" for each in answer["servers"]):
         raise typer.Exit(TABLE[ExecutionFailed.code].exit_code)

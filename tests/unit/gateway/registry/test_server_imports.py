@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.registry.categories import guess_category
-from stratagem.gateway.registry.server_imports import read_servers
+from stratagem.gateway.registry.server_imports import path_variables, read_servers
 
 FILES = {"command": "npx", "args": ["-y", "server-files", "/data"]}
 COMMENTED = """{ // of VS Code
@@ -59,6 +60,71 @@ def test_no_secret_is_taken_over() -> None:
     assert "ghp_" not in str((process, remote))
 
 
+def test_paths_that_cursor_puts_in_are_those_of_the_project(tmp_path: Path) -> None:
+    entry = {
+        "command": "${userHome}/bin/server",
+        "args": ["--root=${workspaceFolder}${/}data", "${workspaceFolderBasename}"],
+        "env": {"DATA": "${workspaceFolder}${pathSeparator}data", "API_KEY": "${env:API_KEY}"},
+        "envFile": "${workspaceFolder}/.env",
+    }
+
+    (server,) = read_servers(
+        json.dumps({"mcpServers": {"x": entry}}), path_variables(tmp_path / ".cursor" / "mcp.json")
+    )
+
+    assert server.problem is None
+    assert server.definition["command"] == str(Path.home() / "bin" / "server")
+    assert server.definition["args"] == [f"--root={tmp_path / 'data'}", tmp_path.name]
+    assert server.definition["env"] == {"DATA": str(tmp_path / "data"), "API_KEY": "${API_KEY}"}
+    assert server.secrets == ["API_KEY"]
+    assert str(tmp_path / ".env") in server.notes[0]
+
+
+def test_the_users_own_file_belongs_to_no_project() -> None:
+    assert "workspaceFolder" not in path_variables(Path.home() / ".cursor" / "mcp.json")
+
+
+def test_the_client_that_cursor_signs_in_as_is_kept_without_its_secret() -> None:
+    auth = {"CLIENT_ID": "desk", "CLIENT_SECRET": "hunter22", "scopes": ["read", "write"]}
+    entry = {"url": "https://x.example/mcp", "auth": auth}
+
+    (server,) = read_servers(json.dumps({"mcpServers": {"x": entry}}))
+
+    assert server.definition["auth"] == {
+        "type": "oauth",
+        "clientId": "desk",
+        "clientSecret": "${X_CLIENT_SECRET}",
+        "scope": "read write",
+    }
+    assert server.secrets == ["X_CLIENT_SECRET"]
+
+
+def test_homes_hosts_and_addresses_are_no_secrets() -> None:
+    process = {
+        "command": "/home/bob/bin/server",
+        "args": ["/home/bob/notes", "--host=127.0.0.1"],
+        "env": {"API_URL": "https://api.example.com/v4", "OWNER": "bob@example.com"},
+    }
+    remote = {"url": "https://api.example.com/mcp", "headers": {"X-Team": "red.example.com"}}
+
+    found = definitions(json.dumps({"mcpServers": {"process": process, "remote": remote}}))
+
+    assert found == {
+        "process": {"transport": "stdio", **process},
+        "remote": {"transport": "http", **remote},
+    }
+
+
+@pytest.mark.parametrize(
+    "url", ["https://x.example/mcp?api_key=abcd1234efgh5678", "https://bob:hunter22@x.example/mcp"]
+)
+def test_an_address_that_holds_a_secret_is_not_taken_over(url: str) -> None:
+    (server,) = read_servers(json.dumps({"mcpServers": {"x": {"url": url}}}))
+
+    assert server.problem
+    assert server.definition["url"] != url
+
+
 def test_codex_names_variables_of_headers() -> None:
     text = '[mcp_servers.web]\nurl = "https://x.example/mcp"\nbearer_token_env_var = "WEB_TOKEN"\n'
 
@@ -105,6 +171,10 @@ def test_a_server_json_of_the_registry_is_a_package_or_a_remote() -> None:
         {"type": "sse", "url": "https://x.example/sse"},
         {"disabled": True, **FILES},
         {**FILES, "args": ["--token", "${input:token}"]},
+        {"command": "${userHome}/bin/server"},
+        {**FILES, "env": {"ROOT": "${workspaceFolder}/data"}},
+        {"url": "${env:ADDRESS}"},
+        {"url": "https://x.example/mcp", "auth": {"CLIENT_ID": "${env:CLIENT}"}},
         {"args": []},
         "npx",
     ],
