@@ -441,7 +441,7 @@ class _Search:
         if self._shape.metric != "euclidean":
             return self._best(index, k)
         near = self._best(index, _DEEPER * k + _MEASURED_MIN)
-        measured = [(-self._distance(content), content) for _score, content in near]
+        measured = [(0.0 - self._distance(content), content) for _score, content in near]
         return sorted(measured, key=itemgetter(0), reverse=True)[:k]
 
     def _distance(self, content: EventContent) -> float:

@@ -59,7 +59,7 @@ def _write_block(records: ConceptRecords, judged: JudgedConcept, at: int, room: 
     lines = [f"## {concept.name} [{concept.id}] ({about})"]
     tail = [
         *_objections(records, [each.concept_id for each in hit.contested_by or ()]),
-        *_relations(records, concept, at),
+        *_relations(records, concept, at, contested=bool(hit.contested_by)),
         *([f"- source: {source}"] if source else []),
     ]
     used = len(lines[0]) + sum(len(line) + 1 for line in tail) + 1
@@ -75,13 +75,20 @@ def _objections(records: ConceptRecords, concept_ids: Sequence[str]) -> Iterator
         yield f"- contradicted by {other.name}: {text}"
 
 
-def _relations(records: ConceptRecords, concept: Concept, at: int) -> Iterator[str]:
-    """Return how a concept relates to others: a line for each type and direction."""
+def _relations(
+    records: ConceptRecords, concept: Concept, at: int, *, contested: bool
+) -> Iterator[str]:
+    """Return how a concept relates to others: a line for each type and direction.
+
+    What contradicts a contested concept has lines of its own (`_objections`).
+    """
     related = BuiltInGraph(records.reader, records.view, at).neighbours(
         concept.id, direction="both", label=None, limit=_NEIGHBOURS_MAX
     )
     grouped: dict[str, list[str]] = {}
     for each in related:
+        if contested and (each.relationship_type, each.direction) == ("CONTRADICTS", "incoming"):
+            continue
         grouped.setdefault(relation_words(each.relationship_type, each.direction), []).append(
             each.name
         )

@@ -103,6 +103,7 @@ def test_what_is_known_about_a_question_fits_into_a_prompt(meaning: Knowing) -> 
     assert f"## Relief valve [{valve}] (Steam; certainty" in text
     assert "- requires: Boiler" in text
     assert "- contradicted by Valve doubt: The valve opens at any pressure" in text
+    assert text.count("contradicted by") == 1
     assert "## Old valve" not in text
     assert valve in [each["concept_id"] for each in answer["concepts"]]
     nothing = meaning("get_context", query="zebra migrations in the serengeti")
