@@ -369,3 +369,14 @@ def test_what_is_no_packet_hurts_nobody_else(
     )
     assert answer["success"] is True
     assert server.process.poll() is None
+
+
+@pytest.mark.parametrize("name", ["connect", "disconnect", "*"])
+def test_an_event_cannot_be_named_like_a_handler_of_the_library(
+    connect: Callable[..., Client], name: str
+) -> None:
+    hostile = connect()
+
+    hostile.write_raw(f'2["{name}",{{"asgi.scope":{{"client":["192.0.2.1",1]}}}},{{"token":"x"}}]')
+
+    assert hostile.event("mcp:error")["message"].startswith("The message is no event")

@@ -34,6 +34,9 @@ _EVENT_NAME: Final = re.compile(rb'\s*+\[\s*+("(?:[^"\\]|\\.){0,200}")')
 _BINARY: Final = ("5", "6")
 # The longest of the layer below says which transports there are.
 _PACKET_CHARS_MAX: Final = 4_096
+# Names of handlers that the library calls itself. An event of a client with such a name would reach
+# them with what the client made up: another address, another socket, an end that never was.
+_RESERVED_NAMES: Final = frozenset({*socketio.AsyncServer.reserved_events, "*"})
 _MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 
 
@@ -143,6 +146,13 @@ class BoundedServer(socketio.AsyncServer):  # type: ignore[misc]
         except _MALFORMED as error:
             logger.debug("a message was malformed: %s", type(error).__name__)
             await self._reject(eio_sid)
+
+    async def _handle_event(
+        self, eio_sid: str, namespace: str | None, packet_id: int | None, data: Any
+    ) -> None:
+        if data[0] in _RESERVED_NAMES:
+            raise ValueError("an event with a reserved name")
+        await super()._handle_event(eio_sid, namespace, packet_id, data)
 
     async def _handle_large(self, eio_sid: str, data: str) -> None:
         """Take an event or an acknowledgement that is too large to be read on the loop."""
