@@ -429,3 +429,28 @@ def test_work_is_listed_cancelled_and_ended_when_its_client_goes_away(
     assert outcome["state"] == "failed"
     assert service.hung_up.wait(5)
     assert eventually(lambda: not rest.call("GET", "/api/mcp/work")["work"])
+
+
+def test_a_pipeline_whose_client_went_away_is_found_and_resumed(
+    rest: Served, service: Service, register: Register
+) -> None:
+    service.answers["/left"] = lambda _said: None
+    service.hung_up.clear()
+    steps = [{"tool": register(path)["name"], "arguments": {}} for path in ("/done", "/left")]
+    with pytest.raises(httpx2.ReadTimeout):
+        rest.client.post("/api/mcp/pipelines", json={"name": "p", "steps": steps}, timeout=1.5)
+    assert service.hung_up.wait(5)
+    (left,) = eventually(
+        lambda: [
+            each
+            for each in rest.call("GET", "/api/mcp/work")["work"]
+            if each["kind"] == "pipeline" and each["state"] == "lost"
+        ]
+    )
+    service.answers["/left"] = lambda _said: as_json({"done": True})
+
+    resumed = rest.call("POST", "/api/mcp/pipelines", {"resume": left["executionId"]})
+
+    assert resumed["output"] == {"done": True}
+    assert service.count("/done") == 1
+    assert not rest.call("GET", "/api/mcp/work")["work"]

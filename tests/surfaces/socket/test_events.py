@@ -134,20 +134,42 @@ def test_a_call_can_be_cancelled(
     assert again["data"]["cancelled"] is False
 
 
-def test_a_client_that_goes_away_ends_what_it_called(
-    connect: Callable[..., Client], socket: Client, service: Service
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("mcp:tool:execute", {"toolName": "left", "arguments": {}}),
+        ("mcp:tools:batch", {"executions": [{"toolName": "left", "arguments": {}}]}),
+        ("mcp:tools:pipeline", {"name": "p", "steps": [{"tool": "left", "arguments": {}}]}),
+    ],
+)
+def test_a_client_that_goes_away_ends_what_it_called_unless_it_was_detached(
+    connect: Callable[..., Client],
+    socket: Client,
+    service: Service,
+    event: str,
+    data: dict[str, Any],
 ) -> None:
     service.answers["/left"] = lambda _said: None
-    service.hung_up.clear()
     socket.ask("mcp:tool:register", webhook(service, "left", "/left"))
-    leaving = connect()
-    leaving.send("mcp:tools:batch", {"executions": [{"toolName": "left", "arguments": {}}]})
-    assert leaving.event("mcp:work:started")["kind"] == "batch"
-    assert eventually(lambda: [each for each in service.received if each["path"] == "/left"])
 
-    leaving.__exit__()
+    def call_and_leave(data: dict[str, Any]) -> None:
+        called = service.count("/left")
+        service.hung_up.clear()
+        leaving = connect()
+        leaving.send(event, data)
+        assert eventually(lambda: service.count("/left") > called)
+        leaving.process.kill()
 
+    call_and_leave(data)
     assert service.hung_up.wait(5)
+    call_and_leave({**data, "async": True})
+    assert not service.hung_up.wait(1)
+
+    detached = [each for each in socket.ask("mcp:work:list")["data"]["work"] if each["detached"]]
+    assert len(detached) == 1
+    socket.ask("mcp:tool:cancel", {"executionId": detached[0]["executionId"]})
+    assert service.hung_up.wait(5)
+    socket.ask("mcp:tool:remove", {"toolId": "left"})
 
 
 def test_registering_updating_and_removing_is_told_to_everybody(
