@@ -308,7 +308,7 @@ class Runtime:
         wanted = _transaction_of(operation, arguments, caller)
         if wanted is None or caller.transaction is not None:
             return caller, arguments
-        if "transaction" in operation.answer_options:
+        if _names_transaction(operation, arguments):
             arguments = {each: arguments[each] for each in arguments if each != "transaction"}
         return self.transactions.resume(caller, wanted), arguments
 
@@ -472,9 +472,19 @@ def _transaction_of(operation: Operation, arguments: Any, caller: Caller) -> str
     """Return the id of the transaction that a call is part of, as the call or its client says."""
     if operation.part == "transactions":
         return None
-    takes = "transaction" in operation.answer_options and isinstance(arguments, Mapping)
-    named = arguments.get("transaction") if takes else None
+    named = arguments.get("transaction") if _names_transaction(operation, arguments) else None
     return named if isinstance(named, str) else caller.transaction_id
+
+
+def _names_transaction(operation: Operation, arguments: Any) -> bool:
+    """Whether `transaction` is among the arguments, and means the one that a call is part of.
+
+    Every operation takes it, of whichever system, unless a parameter of its own is called that.
+    """
+    if not isinstance(arguments, Mapping) or "transaction" not in arguments:
+        return False
+    own = "transaction" in operation.parameters["properties"]
+    return "transaction" in operation.answer_options or not own
 
 
 def _hide_transaction(answer: dict[str, Any], caller: Caller) -> dict[str, Any]:

@@ -228,6 +228,26 @@ def test_a_transaction_that_reads_refuses_to_write(call: Call) -> None:
     assert call.txn_info(transaction=begun["transaction"])["read_only"]
 
 
+@proves("developer:transactions")
+def test_calls_of_every_system_are_part_of_a_transaction_by_its_id(call: Call) -> None:
+    inside = {"transaction": call.txn_begin()["transaction"]}
+    concept = {"name": "Fjord", "explanation": "An arm of the sea."}
+
+    call("create_concept", **concept, **inside)
+    call("strata_store", key="k", value=1, **inside)
+
+    hidden = call.failure("get_concept", concept_id="Fjord")
+    seen = call("get_concept", concept_id="Fjord", **inside)
+    refused = call.failure("purge_knowledge", record_id="Fjord", **inside)
+    call.txn_commit(**inside)
+    assert (hidden["error"], refused["error"]) == ("concept_not_found", "not_in_transaction")
+    assert seen["concept"]["name"] == "Fjord"
+    assert call("get_concept", concept_id="Fjord")["concept"]["name"] == "Fjord"
+    assert call.value("k") == 1
+    late = call.failure("create_concept", **concept, **inside)
+    assert late["error"] == "transaction_ended"
+
+
 def test_bounds_and_lengths_are_refused_under_their_own_names(call: Call) -> None:
     short = call.failure("strata_txn_begin", time_limit=0)
     no_length = call.failure("strata_retention_apply", older_than="banana")
