@@ -248,6 +248,7 @@ def test_calls_of_every_system_are_part_of_a_transaction_by_its_id(call: Call) -
     assert late["error"] == "transaction_ended"
 
 
+@proves("developer:bad-input")
 def test_bounds_and_lengths_are_refused_under_their_own_names(call: Call) -> None:
     short = call.failure("strata_txn_begin", time_limit=0)
     no_length = call.failure("strata_retention_apply", older_than="banana")

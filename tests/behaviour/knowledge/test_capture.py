@@ -110,6 +110,7 @@ def test_what_is_known_about_a_question_fits_into_a_prompt(meaning: Knowing) -> 
     assert (nothing["context"], nothing["concepts"]) == ("", [])
 
 
+@proves("knowledge:bad-input")
 def test_a_type_that_cannot_be_declared_says_how_one_is_written(call: Knowing) -> None:
     refused = call.refusal("declare_relationship_type", name="Works At")
 

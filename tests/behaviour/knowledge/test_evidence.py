@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stratagem.operations import find
 from tests.behaviour.knowledge.conftest import Knowing
 from tests.manifest import proves
 
@@ -143,16 +142,3 @@ def test_a_purged_concept_is_nowhere_any_more(call: Knowing) -> None:
     call("purge_knowledge", record_id=again, confirm=True)
     assert call.names("get_related_concepts", concept_id=other) == []
     assert again != relation
-
-
-@proves("certainty:tried")
-def test_the_text_of_a_concept_says_why_it_is_certain(call: Knowing) -> None:
-    call(
-        "create_concepts", concepts=[{"name": "Claim", "explanation": "It is so."}], source="a talk"
-    )
-    call("refute_concept", concept_id="Claim", source="Ada")
-
-    said = find("get_concept").describe(call("get_concept", concept_id="Claim"))
-
-    assert "source: a talk" in said
-    assert "confirmed 0, refuted 1" in said
