@@ -176,9 +176,11 @@ def error_text(error: StratagemError) -> str:
         given = details.get(label) or ()
         listed = isinstance(given, list | tuple)
         shown = [str(each) for each in given] if listed else [_format_limit(given)]
-        # Mostly the hint has them already; where it has some, a list of the others would mislead.
-        if not all(_is_said(each, said) for each in shown):
-            lines.append(f"{label}: {', '.join(shown)}")
+        # Mostly the hint has them already.
+        unsaid = [each for each in shown if not _is_said(each, said)]
+        # What is allowed is listed whole: a part of it would read like all of it.
+        listed_values = shown if label == "allowed" else unsaid
+        lines += [f"{label}: {', '.join(listed_values)}"] if unsaid else []
     text: str = escape_surrogates("\n".join(lines))
     return text
 
