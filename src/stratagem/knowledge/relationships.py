@@ -101,6 +101,7 @@ class Relationships(Concepts):
 
         Raises:
             RelationshipNotFound: The concepts are not so related.
+            AmbiguousName: Several concepts have a name that was given.
         """
         self._services.require("delete_relationship")
         label = _check_relationship(source_id, target_id, relationship_type)
@@ -232,8 +233,8 @@ def _known_ends(records: ConceptRecords, source: str, target: str) -> dict[str, 
     """Return the ids of what a relationship relates; ids of deleted concepts stay what they are."""
     return {
         field: given
-        if records.versions(given, limit=1)
-        else (named[0].id if len(named := records.namesakes(given)) == 1 else given)
+        if records.versions(given, limit=1) or not records.namesakes(given)
+        else records.concept(given, field=field).id
         for field, given in (("source_id", source), ("target_id", target))
     }
 

@@ -296,6 +296,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Raises:
             RelationshipNotFound: The concepts are not so related.
+            AmbiguousName: Several concepts have a name that was given.
         """
         return self._invoke(
             Knowledge.delete_relationship,
@@ -1222,6 +1223,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Raises:
             RelationshipNotFound: The concepts are not so related.
+            AmbiguousName: Several concepts have a name that was given.
         """
         return await self._invoke(
             Knowledge.delete_relationship,
