@@ -27,10 +27,13 @@ from stratagem.knowledge.relationships import refuse_impossible
 from stratagem.knowledge.review import review
 from stratagem.knowledge.spaces import (
     CONCEPT_DELETED,
+    CONCEPT_LEARNT,
     CONCEPT_UPDATED,
     CONCEPTS,
+    KNOWN_CONCEPTS,
     RELATIONSHIP_CREATED,
     RELATIONSHIPS,
+    known_key,
     relationship_key,
 )
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
@@ -216,6 +219,7 @@ def _merge(
         verdict: Verdict = "confirmed" if each.confirms else "refuted"
         draft = evidence_draft(stays.id, verdict, each.content["source"], each.content.get("note"))
         transaction.append(branch, [draft])
+    _carry_known_marks(records, transaction, stays, goes)
     near = certainty.neighbours(transaction, records.view, goes.id)
     transaction.append(branch, [Draft(CONCEPT_DELETED, {}, CONCEPTS, goes.id)])
     related, skipped = _carry_relationships(records, transaction, stays, goes)
@@ -226,6 +230,27 @@ def _merge(
         "related": related,
         "skipped": skipped or None,
     }
+
+
+def _carry_known_marks(
+    records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
+) -> None:
+    """Let whoever knows a concept know the one that stands for it."""
+    learners: dict[str, set[str]] = {stays.id: set(), goes.id: set()}
+    for _, mark in records.stream_contents(KNOWN_CONCEPTS):
+        if mark["concept_id"] in learners:
+            learners[mark["concept_id"]].add(mark["learner"])
+    drafts = [
+        Draft(
+            CONCEPT_LEARNT,
+            {"learner": each, "concept_id": stays.id},
+            KNOWN_CONCEPTS,
+            known_key(each, stays.id),
+        )
+        for each in sorted(learners[goes.id] - learners[stays.id])
+    ]
+    if drafts:
+        transaction.append(records.view.branch, drafts)
 
 
 def _carry_relationships(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from stratagem import limits
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import AmbiguousName, ConceptNotFound, ValidationFailed
 from stratagem.knowledge import checks
@@ -25,6 +26,7 @@ from stratagem.knowledge.spaces import (
 from stratagem.storage.contract import Reader, Version
 
 _CANDIDATES_LISTED: Final = 5
+_PAGE: Final = 1_000
 
 __all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
 
@@ -204,6 +206,15 @@ class ConceptRecords:
         """Return the concepts of some ids, leaving out deleted ones."""
         numbers = self.reader.records.subjects(CONCEPTS, concept_ids)
         return {each.id: each for each in self.by_subject(list(numbers.values())).values()}
+
+    def stream_contents(self, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Return the keys and contents of all records of a space, by key."""
+        after: str | None = ""
+        while after is not None:
+            page, after = self.reader.records.page(
+                self.view.lineage, space, after=after, limit=_PAGE
+            )
+            yield from ((key, content_of(version.payload)) for key, version in page)
 
     def labels(self) -> dict[str, str | None]:
         """Return the types of relationship that the view knows, and what declared ones mean."""

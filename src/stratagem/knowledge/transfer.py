@@ -22,7 +22,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.engine import moments, values
-from stratagem.engine.events import Draft, Space
+from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.knowledge import certainty, forms
 from stratagem.knowledge.capture import type_draft
@@ -56,7 +56,7 @@ from stratagem.knowledge.spaces import (
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Transaction
 
 __all__ = ["GraphExport", "GraphImport", "export_to", "import_from"]
 
@@ -293,10 +293,10 @@ def export_to(
         )
     with foundation.store.snapshot() as reader:
         records = ConceptRecords(reader, foundation.views.view(reader, branch, as_of))
-        concepts = dict(_stream_contents(records, CONCEPTS))
+        concepts = dict(records.stream_contents(CONCEPTS))
         relations = [
             content
-            for _, content in _stream_contents(records, RELATIONSHIPS)
+            for _, content in records.stream_contents(RELATIONSHIPS)
             if content["source_id"] in concepts and content["target_id"] in concepts
         ]
         facts = list(_fact_lines(records, concepts))
@@ -354,7 +354,7 @@ def _fact_lines(records: ConceptRecords, concepts: Contents) -> Iterator[dict[st
             told = {} if description is None else {"description": description}
             yield {"type": "relationship_type", "name": label, **told}
     for kind, space in (("evidence", EVIDENCE), ("known", KNOWN_CONCEPTS)):
-        for _, content in _stream_contents(records, space):
+        for _, content in records.stream_contents(space):
             if content["concept_id"] in concepts:
                 yield {"type": kind, **content}
 
@@ -431,15 +431,6 @@ def _file_names(concepts: Contents) -> dict[str, str]:
 def _safe(name: str) -> str:
     """Return a name that can be a file's: no path leads out of the folder."""
     return _UNSAFE.sub("-", name).strip(" .")[:150] or "unnamed"
-
-
-def _stream_contents(records: ConceptRecords, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader: Reader = records.reader
-    after: str | None = ""
-    while after is not None:
-        page, after = reader.records.page(records.view.lineage, space, after=after, limit=_PAGE)
-        for key, version in page:
-            yield key, content_of(version.payload)
 
 
 def _pages(items: Any) -> Iterator[list[Any]]:

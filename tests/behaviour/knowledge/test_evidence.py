@@ -142,3 +142,27 @@ def test_a_purged_concept_is_nowhere_any_more(call: Knowing) -> None:
     call("purge_knowledge", record_id=again, confirm=True)
     assert call.names("get_related_concepts", concept_id=other) == []
     assert again != relation
+
+
+def test_whoever_knows_a_merged_concept_knows_the_one_that_stays(call: Knowing) -> None:
+    call.concepts("Loops", "Looping")
+    call("mark_known", concepts=["Looping"], learner="Mia")
+    call("mark_known", concepts=["Loops", "Looping"], learner="Tom")
+
+    call("merge_concepts", keep="Loops", merge="Looping")
+
+    for learner in ("Mia", "Tom"):
+        assert call.names("list_known", learner=learner) == ["Loops"]
+
+
+def test_a_relationship_is_deleted_by_names_that_are_clear(call: Knowing) -> None:
+    call.concepts("Dup", "dup", "Other")
+    call.relate("Dup", "Other")
+
+    asked = call.refusal(
+        "delete_relationship", source_id="DUP", target_id="Other", relationship_type="relates_to"
+    )
+    call("delete_relationship", source_id="Dup", target_id="Other", relationship_type="relates_to")
+
+    assert (asked["error"], asked["details"]["field"]) == ("ambiguous_name", "source_id")
+    assert call.names("get_related_concepts", concept_id="Other") == []
