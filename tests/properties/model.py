@@ -301,7 +301,7 @@ class Model:
                 mine.branch if mine else target.id,
                 mine.sequence if mine else 0,
                 parents,
-                made_from=(mine,) if mine else (yours,),
+                made_from=(_origin(mine, yours),),
             )
         for each in plan.carried:
             sequence += 1
@@ -357,3 +357,18 @@ def _choices(decision: Any) -> Any:
 
 def _same(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
     return one is other if one is None or other is None else equal(one, other)
+
+
+def _origin(mine: Node | None, yours: Node) -> Node:
+    """Return what a version that a merge left alone comes from.
+
+    A branch that never had the entry is where the last one left it that deleted it.
+    """
+    if mine is None:
+        return yours
+    was_only_heard_of = mine.sequence == 0
+    return yours if was_only_heard_of and _last_write(yours) > _last_write(mine) else mine
+
+
+def _last_write(node: Node) -> int:
+    return max(sequence for _branch, sequence in node.versions)

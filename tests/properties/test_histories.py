@@ -71,6 +71,34 @@ def test_a_branch_that_only_learnt_of_a_deletion_is_a_base_like_any_other() -> N
         history.teardown()
 
 
+def test_a_branch_that_learnt_of_two_deletions_is_where_the_later_one_left_it() -> None:
+    key = ("n1", "k1")
+    history = Histories()
+    default, b1, b2 = range(3)
+
+    def merge(target: int, source: int) -> None:
+        history.merge_lines(history.line(target), history.line(source), None)
+
+    try:
+        for _ in range(2):
+            history.fork(pick=0, when=0)
+        history.store(b1, key, "a", [], 0)
+        history.forget(b1, key)
+        merge(b2, b1)
+        history.store(b1, key, "b", [], 0)
+        history.store(b1, key, "b", [], 5)
+        merge(default, b1)
+        history.forget(b1, key)
+        merge(b2, b1)
+        history.store(default, key, "c", [], 0)
+
+        plan = history.preview(history.line(default), history.line(b2), None)
+        assert plan.conflicts == {key: [()]}
+        history.sync_everything()
+    finally:
+        history.teardown()
+
+
 def test_two_branches_that_decided_one_conflict_differently_conflict_on_a_third() -> None:
     key, value = ("n1", "k3"), {"f2": "cedar"}
     history = Histories()
