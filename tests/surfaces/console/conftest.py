@@ -3,13 +3,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from playwright._impl._api_structures import SetCookieParam
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from playwright.sync_api import Page as BrowserPage
 
@@ -95,14 +96,24 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def sign_in_cookies(console: Console) -> list[SetCookieParam]:
+    """The session that the printed address opens: it opens one only, for the browsers of all modules."""
+    with closing(console.operator()) as client:
+        return [
+            {"name": name, "value": value, "url": console.url}
+            for name, value in client.cookies.items()
+        ]
+
+
 @pytest.fixture(scope="module")
-def signed_in(chromium: Browser, console: Console) -> Iterator[BrowserContext]:
-    """A browser that was opened by the address that the server printed."""
+def signed_in(
+    chromium: Browser, console: Console, sign_in_cookies: list[SetCookieParam]
+) -> Iterator[BrowserContext]:
+    """A browser with all rights."""
     context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 900})
     context.set_default_timeout(10_000)
-    page = context.new_page()
-    page.goto(f"/signin?code={console.code}")
-    page.close()
+    context.add_cookies(sign_in_cookies)
     yield context
     context.close()
 
