@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -155,6 +156,9 @@ def run_as_nobody(tell: Voice, folder: str) -> None:
     # Everything is imported by then: Python itself may lie where nobody may look.
     with stratagem.open(":memory:", embedder="none") as db:
         db.memory.store("city", "Oslo")
+        # What puts a refusal in words is imported by the first one.
+        with suppress(StratagemError):
+            db.memory.store("", "Oslo")
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

@@ -144,6 +144,7 @@ def test_a_purged_concept_is_nowhere_any_more(call: Knowing) -> None:
     assert again != relation
 
 
+@proves("knowledge:merge-twins")
 def test_whoever_knows_a_merged_concept_knows_the_one_that_stays(call: Knowing) -> None:
     call.concepts("Loops", "Looping")
     call("mark_known", concepts=["Looping"], learner="Mia")
@@ -155,6 +156,7 @@ def test_whoever_knows_a_merged_concept_knows_the_one_that_stays(call: Knowing) 
         assert call.names("list_known", learner=learner) == ["Loops"]
 
 
+@proves("knowledge:names")
 def test_a_relationship_is_deleted_by_names_that_are_clear(call: Knowing) -> None:
     call.concepts("Dup", "dup", "Other")
     call.relate("Dup", "Other")

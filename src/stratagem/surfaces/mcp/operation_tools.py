@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -187,7 +186,19 @@ def error_text(error: StratagemError) -> str:
 
 def _is_said(value: str, said: str) -> bool:
     """Whether a text has a value as words of their own, or the value is empty."""
-    return not value or re.search(rf"(?<!\w){re.escape(value)}(?!\w)", said) is not None
+    position = said.find(value)
+    while value and position >= 0:
+        end = position + len(value)
+        if not _is_word(said[max(position - 1, 0) : position]) and not _is_word(
+            said[end : end + 1]
+        ):
+            return True
+        position = said.find(value, end)
+    return not value
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _format_limit(given: object) -> str:
