@@ -167,6 +167,7 @@ def _package_figures(found: Measured) -> list[Figure]:
         _percent(f"{found.name}: TRY precision", found.precision, least=85),
         _percent(f"{found.name}: TRY recall", found.recall, least=85),
         _percent(f"{found.name}: near misses accepted", found.near, most=10),
+        _percent(f"{found.name}: far ones accepted", found.far or 0.0, most=0),
         _percent(f"{found.name}: AUC", found.auc, least=93),
     ]
 

@@ -2,7 +2,8 @@
 
 Search finds what is alike; most of what is alike is another problem in nearly the same words. What
 tells them apart is the *head* of an error, what it says of itself, and in it the *names*: the
-module that is missing, the column, the code. Names count three times as much as other words.
+module that is missing, the column, the code. Names count three times as much as other words, and
+a head of one name alone is at most three quarters of a whole one.
 
     cq        share of the asked head that the known description has
     cc        share of the known head that the asked description has
@@ -54,6 +55,9 @@ SAME_HEADLINE_MIN: Final = 0.97
 
 _NAME_WEIGHT: Final = 3.0
 _WORD_WEIGHT: Final = 1.0
+# What a head of a single word is a part of. A library called `codec` is not every error that
+# speaks of a codec, so a share of 1 takes a name and a word at least.
+_SINGLE_WORD_TOTAL: Final = _NAME_WEIGHT + _WORD_WEIGHT
 _BASE: Final = -5.0
 _ASKED_SHARE: Final = 2.0
 _KNOWN_SHARE: Final = 4.0
@@ -252,7 +256,7 @@ def _goes_on(signs: str) -> bool:
 
 
 def _share(words: Sequence[CheckedWord]) -> float:
-    total = sum(word.weight for word, _ in words)
+    total = _SINGLE_WORD_TOTAL if len(words) == 1 else sum(word.weight for word, _ in words)
     return sum(word.weight for word, found in words if found) / total if total else 0.0
 
 

@@ -341,3 +341,12 @@ def test_any_text_has_headlines_of_bounded_size(text: str) -> None:
     for each in find_headlines(text):
         assert len(each.key) <= 400
         assert len(each.names) + len(each.words) <= 160
+
+
+def test_a_heading_with_a_number_is_no_headline_where_the_reason_follows() -> None:
+    [found] = find_headlines(
+        "  Problem 1\n    - Root composer.json requires php ^8.3 but your php version (8.1.2) "
+        "does not satisfy that requirement."
+    )
+
+    assert found.names == ("composer.json", "php")

@@ -53,6 +53,17 @@ def test_the_same_words_are_the_same_problem_but_never_for_certain() -> None:
     assert compare(both, both, 9.0).relevance == SAME_HEADLINE_MIN
 
 
+def test_one_name_alone_is_no_whole_head() -> None:
+    codec = described(["codec"], [])
+    asked = described(["codec"], ["decode", "byte", "position"])
+
+    found = compare(asked, codec, 0.1)
+
+    # Three quarters of what a head has at least are there: −5 + 2 · 3/6 + 4 · 3/4 + 0.2.
+    assert found.relevance == pytest.approx(1 / (1 + math.exp(0.8)))
+    assert found.relevance < TRY_MIN
+
+
 def test_a_part_of_a_name_is_another_name_and_a_part_of_a_word_is_not() -> None:
     torchvision = described(["torchvision"], ["reconnecting"])
 

@@ -97,7 +97,7 @@ _MISSING: Final = (
     r"\b[Nn]o (?:matching|available|compatible|candidates?|versions?|solution|package|formula)\b",
     r"\b[Nn]ot [Ff]ound\b|could not be (?:found|resolved|downloaded|loaded)",
     r"\bno (?:such|installation) ",
-    r"does(?:n't| not) (?:exist|match)\b|[Uu]nable to (?:find|locate|resolve|select|fetch)",
+    r"does(?:n't| not) (?:exist|match|satisfy)\b|[Uu]nable to (?:find|locate|resolve|select|fetch)",
     r"[Ff]ailed to (?:fetch|download|pull|resolve|select)|[Uu]nsupported|[Uu]nknown package",
     r"[Nn]ot compatible|[Ii]ncompatible|conflicting|is not (?:in (?:this|the) |available)",
 )
