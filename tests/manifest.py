@@ -313,6 +313,7 @@ MANIFEST: dict[str, str] = {
     "certainty:computed": "Without one certainty is computed, and the answer says so.",
     "certainty:evidence": "Confirmations speak for a concept and contradictions against it.",
     "certainty:current": "Certainty is computed anew whenever its evidence changes.",
+    "certainty:valid-time": "Certainty counts what held at the time in question.",
     "certainty:order": "The least certain concepts come first.",
     "relationship:types": "Relationships have six types, in any case, and a strength.",
     "relationship:ends": "Both ends of a relationship have to be there.",

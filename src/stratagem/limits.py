@@ -212,6 +212,9 @@ PICTURE_CONCEPTS_MAX: Final = 1_000
 PICTURE_EXPLANATION_CHARS: Final = 500
 # When a concept is deleted, so many of its neighbours have their certainty computed anew.
 CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
+# A certainty that changes with time is kept for so many changes, the latest; before the first of
+# them it is as it was just before it. A hundred relationships with a period have two hundred.
+CERTAINTY_MOMENTS_MAX: Final = 400
 # A history with more versions begins with the newest of them.
 REVISIONS_READ_MAX: Final = 1_000
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Required, TypedDict
 
 from stratagem import limits
+from stratagem.answers import plural
 from stratagem.engine.events import Draft
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.knowledge import certainty, checks, valid_time
@@ -101,7 +102,8 @@ class Capture(Learning):
         created, duplicates = (
             [ConceptRef(*each) for each in answer[name]] for name in ("created", "duplicates")
         )
-        message = f"Created {len(created)} concepts and {answer['related']} relationships"
+        related = plural(answer["related"], "relationship")
+        message = f"Created {plural(len(created), 'concept')} and {related}"
         return BatchWritten(created, duplicates, answer["related"], answer["known"], message)
 
     def declare_relationship_type(

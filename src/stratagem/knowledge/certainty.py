@@ -19,13 +19,20 @@ concept weighs 1.
 
 The score is a hundred times the mean of that belief. It is computed anew in the transaction
 that changes any of this: when a relationship comes or goes, when a concept at its other end is
-deleted or restored, and when a merge brings either.
+deleted, restored or given another period, and when a merge brings any of it.
+
+A relationship counts only while it holds, and so does the concept at its other end. Where either
+has a period the score changes with time although nothing is written, so it is computed for every
+moment at once: `moments` at which it changes, and the `scores` and `bases` before, between and
+after them. A reading takes the one of its moment (`records.score_at`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -36,7 +43,7 @@ from stratagem.engine.evidence import Observation
 from stratagem.engine.lineage import OPEN_END, Branch, View
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge.evidence_records import observations_about
-from stratagem.knowledge.records import ConceptRecords
+from stratagem.knowledge.records import Concept, ConceptRecords, base_at, content_of
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
     CERTAINTY_COMPUTED,
@@ -46,6 +53,8 @@ from stratagem.knowledge.spaces import (
     TYPES,
     relationship_key,
 )
+from stratagem.knowledge.valid_time import holds_at
+from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import RecordReader, Transaction
 
 __all__ = [
@@ -55,6 +64,7 @@ __all__ = [
     "draft",
     "neighbours",
     "refresh",
+    "refresh_around",
     "settle",
 ]
 
@@ -92,9 +102,12 @@ def _score(observations: Iterable[Observation]) -> int:
 UNTRIED: Final = _score(())
 
 
-def draft(concept_id: str, score: int, base: int | None = None) -> Draft:
-    """Return the event that keeps a computed certainty, and the base that others weigh it by."""
-    content = {"score": score} if base in {None, score} else {"score": score, "base": base}
+def draft(concept_id: str, score: int) -> Draft:
+    """Return the event that keeps a computed certainty that is the same at every moment."""
+    return _draft(concept_id, {"score": score})
+
+
+def _draft(concept_id: str, content: Mapping[str, Any]) -> Draft:
     return Draft(CERTAINTY_COMPUTED, content, CERTAINTIES, concept_id)
 
 
@@ -105,25 +118,22 @@ def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) ->
     numbers = transaction.records.subjects(CONCEPTS, sorted(touched))
     affected = touched | _weighed_by(records, list(numbers.values()))
     concepts = records.by_id(sorted(affected))
-    unscored = [each for each in concepts.values() if "certainty_score" not in each.content]
+    unscored = [each.id for each in concepts.values() if "certainty_score" not in each.content]
     if not unscored:
         return
-    numbers = transaction.records.subjects(CONCEPTS, [each.id for each in unscored])
-    kept = records.computed_certainty([each.id for each in unscored])
-    observed = {each.id: list(_observe(records, numbers[each.id])) for each in unscored}
-    tried = {each.id: observations_about(records, each.id) for each in unscored}
-    bases = {each: _score((*tried[each], *_weigh(found, {}))) for each, found in observed.items()}
-    others = {each.other for found in observed.values() for each in found if each.weighed}
-    weights = _weights_of(records, sorted(others), bases)
-    drafts = []
-    for concept in unscored:
-        score = _score((*tried[concept.id], *_weigh(observed[concept.id], weights)))
-        base = bases[concept.id]
-        known = kept.get(concept.id, {})
-        if (known.get("score"), known.get("base", known.get("score"))) != (score, base):
-            drafts.append(draft(concept.id, score, base))
+    stored = records.computed_certainty(unscored)
+    computed = _Computation(records).run(unscored)
+    drafts = [
+        _draft(each, content) for each, content in computed.items() if stored.get(each) != content
+    ]
     if drafts:
         transaction.append(view.branch, drafts)
+
+
+def refresh_around(transaction: Transaction, view: View, *concept_ids: str) -> None:
+    """Compute the certainty of some concepts and of those next to them anew."""
+    near = (neighbours(transaction, view, each) for each in concept_ids)
+    refresh(transaction, view, {*concept_ids}.union(*near))
 
 
 def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[str]:
@@ -185,43 +195,187 @@ class EvidenceCounts(NamedTuple):
 
 def count_links(records: ConceptRecords, concept_id: str) -> EvidenceCounts:
     """Return how many relationships speak for and against a concept, and how many say little."""
-    node = records.subject(concept_id)
     counts = dict.fromkeys(("confirms", "contradicts", "supersedes", ""), 0)
-    for label, outgoing in _WEIGHTS:
-        counted = _WEIGHTS[label, outgoing]
-        links = records.reader.catalogue.strongest_links(
-            records.view, node, outgoing=outgoing, label=label, limit=counted.most
-        )
-        counts[label if counted.weighed else ""] += len(links)
+    for each in _read_links(records, records.subject(concept_id)).held(records.at):
+        counts[each.label if each.counted.weighed else ""] += 1
     return EvidenceCounts(
         counts["confirms"], counts["contradicts"], counts["supersedes"], counts[""]
     )
 
 
-class _Observed(NamedTuple):
-    """A relationship as evidence, before it is weighed by the concept at its other end."""
+class _CountedLink(NamedTuple):
+    """A relationship of a concept, what it counts, and the periods of it and its other end."""
 
-    worked: bool
-    weight: float
-    weighed: bool
+    label: str
+    counted: _Weight
+    strength: float
     other: int
+    periods: tuple[Mapping[str, Any], Mapping[str, Any]]
+
+    def holds(self, at: int) -> bool:
+        """Whether it counts at a moment."""
+        return all(holds_at(each, at) for each in self.periods)
+
+    def moments(self) -> Iterator[int]:
+        """Return when it begins or ceases to count."""
+        for each in self.periods:
+            yield from (each[name] for name in ("valid_from", "valid_to") if name in each)
 
 
-def _observe(records: ConceptRecords, node: int) -> Iterator[_Observed]:
-    for (label, outgoing), counted in _WEIGHTS.items():
-        links = records.reader.catalogue.strongest_links(
-            records.view, node, outgoing=outgoing, label=label, limit=counted.most
-        )
-        for link in links:
-            yield _Observed(
-                counted.worked, counted.weight * link.weight, counted.weighed, link.other
+class _ConceptLinks(NamedTuple):
+    """The relationships of a concept by their kind, the strongest of each first."""
+
+    kinds: Sequence[Sequence[_CountedLink]]
+
+    def held(self, at: int) -> Iterator[_CountedLink]:
+        """Return what counts at a moment: the strongest few of each kind that hold then."""
+        for links in self.kinds:
+            if links:
+                yield from islice((each for each in links if each.holds(at)), links[0].counted.most)
+
+    def moments(self) -> set[int]:
+        """Return when what counts may change."""
+        return {at for links in self.kinds for each in links for at in each.moments()}
+
+    def weighed(self) -> set[int]:
+        """Return the concepts whose certainty weighs."""
+        return {each.other for links in self.kinds for each in links if each.counted.weighed}
+
+
+def _read_links(records: ConceptRecords, node: int) -> _ConceptLinks:
+    """Return the relationships of a concept that count at some moment.
+
+    As long as the strongest few all hold always, no others ever count.
+    """
+    strongest = {
+        kind: _strongest(records, node, kind, counted.most) for kind, counted in _WEIGHTS.items()
+    }
+    links = _with_periods(records, strongest)
+    if links.moments():
+        full = {kind for kind, ends in strongest.items() if len(ends) == _WEIGHTS[kind].most}
+        strongest |= {kind: _strongest(records, node, kind, limits.LINKS_READ_MAX) for kind in full}
+        return _with_periods(records, strongest) if full else links
+    return links
+
+
+def _strongest(
+    records: ConceptRecords, node: int, kind: tuple[str, bool], most: int
+) -> list[LinkEnd]:
+    label, outgoing = kind
+    return records.reader.catalogue.strongest_links(
+        records.view, node, outgoing=outgoing, label=label, limit=most
+    )
+
+
+def _with_periods(
+    records: ConceptRecords, strongest: Mapping[tuple[str, bool], Sequence[LinkEnd]]
+) -> _ConceptLinks:
+    ends = [link for links in strongest.values() for link in links]
+    if not ends:
+        return _ConceptLinks(())
+    contents = records.reader.log.contents([link.sequence for link in ends])
+    others = records.by_subject(sorted({link.other for link in ends}))
+    return _ConceptLinks(
+        [
+            [
+                _CountedLink(
+                    link.label,
+                    _WEIGHTS[kind],
+                    link.weight,
+                    link.other,
+                    (content_of(contents[link.sequence].payload), others[link.other].content),
+                )
+                for link in links
+            ]
+            for kind, links in strongest.items()
+        ]
+    )
+
+
+@dataclass(slots=True)
+class _Computation:
+    """Computes the certainty of concepts, at every moment at which it may be another."""
+
+    records: ConceptRecords
+    _links: dict[str, _ConceptLinks] = field(default_factory=dict)
+    _tried: dict[str, list[Observation]] = field(default_factory=dict)
+    _others: dict[int, Concept] = field(default_factory=dict)
+    _stored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # By concept and moment: many may weigh the words of the same one.
+    _bases: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def run(self, concept_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what is kept of the certainty of each concept."""
+        records = self.records
+        numbers = records.reader.records.subjects(CONCEPTS, concept_ids)
+        self._links = {each: _read_links(records, numbers[each]) for each in concept_ids}
+        self._tried = {each: observations_about(records, each) for each in concept_ids}
+        weighed = sorted({node for links in self._links.values() for node in links.weighed()})
+        self._others = records.by_subject(weighed)
+        self._stored = records.computed_certainty([each.id for each in self._others.values()])
+        return {each: self._content(each) for each in concept_ids}
+
+    def _content(self, concept_id: str) -> dict[str, Any]:
+        now = self.records.at
+        content = _values_at(self._score(concept_id, now), self._base(concept_id, now))
+        moments = self._moments(concept_id)
+        if not moments:
+            return content
+        # Before the first of them, and from each of them on.
+        begins = [moments[0] - 1, *moments]
+        scores = [self._score(concept_id, at) for at in begins]
+        bases = [self._base(concept_id, at) for at in begins]
+        return content | {"moments": moments, "scores": scores, "bases": bases}
+
+    def _moments(self, concept_id: str) -> list[int]:
+        """Return when the certainty may change: the latest of those moments, oldest first."""
+        links = self._links[concept_id]
+        found = links.moments()
+        for node in links.weighed():
+            found |= self._moments_of_base(node)
+        return sorted(found)[-limits.CERTAINTY_MOMENTS_MAX :]
+
+    def _moments_of_base(self, node: int) -> set[int]:
+        other = self._others[node]
+        if "certainty_score" in other.content:
+            return set()
+        if other.id in self._links:
+            return self._links[other.id].moments()
+        return set(self._stored.get(other.id, {}).get("moments", ()))
+
+    def _score(self, concept_id: str, at: int) -> int:
+        return self._believe(concept_id, at, lambda node: self._weight(node, at))
+
+    def _base(self, concept_id: str, at: int) -> int:
+        if (concept_id, at) not in self._bases:
+            self._bases[concept_id, at] = self._believe(concept_id, at, lambda _: 1.0)
+        return self._bases[concept_id, at]
+
+    def _believe(self, concept_id: str, at: int, weigh: Callable[[int], float]) -> int:
+        observed = (
+            Observation(
+                each.counted.worked,
+                each.counted.weight
+                * each.strength
+                * (weigh(each.other) if each.counted.weighed else 1.0),
             )
+            for each in self._links[concept_id].held(at)
+        )
+        return _score((*self._tried[concept_id], *observed))
+
+    def _weight(self, node: int, at: int) -> float:
+        """Return what the words of a concept weigh at a moment."""
+        other = self._others[node]
+        given = other.content.get("certainty_score")
+        if given is not None:
+            return float(given) / UNTRIED
+        if other.id in self._links:
+            return self._base(other.id, at) / UNTRIED
+        return base_at(self._stored.get(other.id, {}), at, UNTRIED) / UNTRIED
 
 
-def _weigh(found: Iterable[_Observed], weights: Mapping[int, float]) -> Iterator[Observation]:
-    for each in found:
-        factor = weights.get(each.other, 1.0) if each.weighed else 1.0
-        yield Observation(each.worked, each.weight * factor)
+def _values_at(score: int, base: int) -> dict[str, Any]:
+    return {"score": score} if base == score else {"score": score, "base": base}
 
 
 def _weighed_by(records: ConceptRecords, nodes: list[int]) -> set[str]:
@@ -236,17 +390,3 @@ def _weighed_by(records: ConceptRecords, nodes: list[int]) -> set[str]:
     ]
     named = records.reader.records.names(sorted({link.other for link in links}))
     return {key for _, key in named.values()}
-
-
-def _weights_of(
-    records: ConceptRecords, nodes: Sequence[int], bases: Mapping[str, int]
-) -> dict[int, float]:
-    """Return what the words of some concepts weigh, by their numbers."""
-    concepts = records.by_subject(nodes)
-    computed = records.computed_certainty([each.id for each in concepts.values()])
-    weights = {}
-    for number, concept in concepts.items():
-        known = computed.get(concept.id, {})
-        base = bases.get(concept.id, known.get("base", known.get("score", UNTRIED)))
-        weights[number] = concept.content.get("certainty_score", base) / UNTRIED
-    return weights

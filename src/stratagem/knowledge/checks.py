@@ -244,12 +244,12 @@ def description(text: object) -> str | None:
 
 def evidence(content: Mapping[str, Any]) -> None:
     """Refuse evidence about a concept that nobody could have given."""
-    if content.keys() - {"concept_id", "verdict", "source", "note"} or content.get(
-        "verdict"
-    ) not in {"confirmed", "refuted"}:
+    known = content.keys() <= {"concept_id", "verdict", "source", "note", "said_at"}
+    judged = content.get("verdict") in {"confirmed", "refuted"}
+    if not known or not judged or not _is_time(content.get("said_at", 0), 0):
         raise ValidationFailed(
             "Evidence about a concept has a `concept_id`, a `verdict` (confirmed or refuted), a "
-            "`source` and a `note`.",
+            "`source`, a `note`, and in `said_at` when it was given, in microseconds.",
             field="decisions",
         )
     concept_id(content.get("concept_id"))

@@ -17,12 +17,13 @@ from typing import Final
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.knowledge.models import Area, ConceptListed, Hierarchy, Subtopic, Topic
-from stratagem.knowledge.records import Concept, ConceptRecords, Score
+from stratagem.knowledge.records import Concept, ConceptRecords, Score, content_of, score_at
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
     CONCEPT,
     CONCEPTS,
     NAME_FACET,
+    TIMED_FACET,
     facet,
     fold_name,
     place_of,
@@ -106,7 +107,11 @@ def by_certainty(
     limit: int,
     at: int | None = None,
 ) -> list[tuple[Concept, Score]]:
-    """Return concepts in a range of certainty, the least certain first; that held `at`."""
+    """Return concepts in a range of certainty, the least certain first; that held `at`.
+
+    The store lists computed certainties as they were when they were written. Those that change
+    with time are read apart, as they are at the moment that is asked about.
+    """
     given = (
         (entry, Score(entry.value, computed=False), concept)
         for entry, concept in _in_range(records, CONCEPTS, between, _with_given_certainty)
@@ -115,8 +120,9 @@ def by_certainty(
         (entry, Score(round(entry.value), computed=True), concept)
         for entry, concept in _in_range(records, CERTAINTIES, between, _with_computed_certainty)
     )
-    both = merge(given, computed, key=lambda each: each[0])
-    held = (each for each in both if at is None or holds_at(each[2].content, at))
+    timed = sorted(_timed_certainty(records, between), key=lambda each: each[0])
+    every = merge(given, computed, timed, key=lambda each: each[0])
+    held = (each for each in every if at is None or holds_at(each[2].content, at))
     return [
         (concept, score if score.computed else records.score(concept))
         for _, score, concept in islice(held, limit)
@@ -216,14 +222,34 @@ def _with_given_certainty(
 def _with_computed_certainty(
     records: ConceptRecords, page: list[ListedVersion]
 ) -> Iterator[tuple[ListedVersion, Concept]]:
-    """Return the concepts that some computed certainties belong to, and still do."""
+    """Return the concepts that some computed certainties belong to, at every moment."""
     hits = records.reader.log.contents([each.sequence for each in page])
-    ids = [hits[each.sequence].key or "" for each in page]
-    concepts = records.by_id(ids)
-    for each, concept_id in zip(page, ids, strict=True):
-        concept = concepts.get(concept_id)
-        if concept is not None and "certainty_score" not in concept.content:
+    same = [each for each in page if "moments" not in content_of(hits[each.sequence].payload)]
+    concepts = _unscored(records, [hits[each.sequence].key or "" for each in same])
+    for each in same:
+        concept = concepts.get(hits[each.sequence].key or "")
+        if concept is not None:
             yield each, concept
+
+
+def _timed_certainty(
+    records: ConceptRecords, between: tuple[float, float]
+) -> Iterator[tuple[ListedVersion, Score, Concept]]:
+    """Return the concepts whose certainty changes with time, where it is in a range."""
+    versions = records.reader.catalogue.with_facet(records.view, TIMED_FACET)
+    hits = records.reader.log.contents(versions)
+    concepts = _unscored(records, [hits[each].key or "" for each in versions])
+    for sequence in versions:
+        score = score_at(content_of(hits[sequence].payload), records.at)
+        concept = concepts.get(hits[sequence].key or "")
+        if concept is not None and between[0] <= score <= between[1]:
+            yield ListedVersion(score, sequence), Score(score, computed=True), concept
+
+
+def _unscored(records: ConceptRecords, concept_ids: Sequence[str]) -> dict[str, Concept]:
+    """Return the concepts of some ids to which nobody gave a score."""
+    found = records.by_id(concept_ids)
+    return {key: each for key, each in found.items() if "certainty_score" not in each.content}
 
 
 def _sorted_pages(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from stratagem import limits
@@ -50,7 +50,7 @@ from stratagem.storage.contract import Appended, LogReader, Reader, Transaction
 
 __all__ = ["Concepts", "new_concept_id"]
 
-# A parameter that was left out: None clears.
+_PERIOD: Final = frozenset({"valid_from", "valid_to"})
 
 
 class Concepts(BoundSystem):
@@ -130,7 +130,8 @@ class Concepts(BoundSystem):
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
-        With `valid_at` it says what had superseded or contested it then, and whether it held.
+        With `valid_at` it says how certain it was by what held then, what had superseded or
+        contested it, and whether it held itself.
 
         Raises:
             ConceptNotFound: It is not there, or was deleted.
@@ -139,10 +140,10 @@ class Concepts(BoundSystem):
         checks.concept_id(concept_id)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             concept = records.concept(concept_id)
             info = _info(concept, records)
-            mark_disputes(records, [info], records.view.time if at is None else at)
+            mark_disputes(records, [info])
             info.evidence = _evidence(records, concept)
             if include_history:
                 info.explanation_history = _revisions(records, concept.id)
@@ -202,7 +203,10 @@ class Concepts(BoundSystem):
             draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept.id)
             valid_time.refuse_reversed(whole)
             appended = transaction.append(records.view.branch, [draft])[0]
-            if "certainty_score" in changes:
+            if _PERIOD & changes.keys():
+                # Whatever this speaks for or against, it does so for another time now.
+                certainty.refresh_around(transaction, records.view, concept.id)
+            elif "certainty_score" in changes:
                 certainty.refresh(transaction, records.view, [concept.id])
             return {"concept_id": concept.id, "version": appended.sequence}
 
@@ -272,9 +276,15 @@ class Concepts(BoundSystem):
         )
         return ConceptWritten(message="Restored", **answer)
 
-    def _records(self, reader: Reader, branch: str | None, as_of: AsOf = None) -> ConceptRecords:
+    def _records(
+        self,
+        reader: Reader,
+        branch: str | None,
+        as_of: AsOf = None,
+        valid_at: int | None = None,
+    ) -> ConceptRecords:
         view = self._views.view(reader, branch or self._caller.branch, as_of)
-        return ConceptRecords(reader, view)
+        return ConceptRecords(reader, view, valid_at)
 
     def _change(
         self,
@@ -314,8 +324,7 @@ def _append_and_refresh(
     """Delete or restore a concept, and bring up to date what hangs on it."""
     assert draft.key is not None
     appended: Appended = transaction.append(records.view.branch, [draft])[0]
-    near = certainty.neighbours(transaction, records.view, draft.key)
-    certainty.refresh(transaction, records.view, (draft.key, *near))
+    certainty.refresh_around(transaction, records.view, draft.key)
     return {"concept_id": draft.key, "version": appended.sequence}
 
 

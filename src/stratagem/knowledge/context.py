@@ -35,14 +35,14 @@ class ContextText:
 
 
 def write_context(
-    records: ConceptRecords, found: Sequence[JudgedConcept], at: int, chars_max: int
+    records: ConceptRecords, found: Sequence[JudgedConcept], chars_max: int
 ) -> ContextText:
     """Return a text of at most so many characters about the best of what was found."""
     blocks = [_HEADING]
     room = chars_max - len(_HEADING)
     share = max(room // max(min(len(found), _SHARES), 1), _EXPLANATION_MIN)
     for judged in found:
-        block = _write_block(records, judged, at, min(share, room))
+        block = _write_block(records, judged, min(share, room))
         if len(block) + 2 > room:
             break
         blocks.append(block)
@@ -50,7 +50,7 @@ def write_context(
     return ContextText("\n\n".join(blocks), len(blocks) - 1)
 
 
-def _write_block(records: ConceptRecords, judged: JudgedConcept, at: int, room: int) -> str:
+def _write_block(records: ConceptRecords, judged: JudgedConcept, room: int) -> str:
     concept, hit = judged.concept, judged.hit
     place = [concept.content[level] for level in ("area", "topic") if level in concept.content]
     certain = f"certainty {hit.certainty_score:g}"
@@ -59,7 +59,7 @@ def _write_block(records: ConceptRecords, judged: JudgedConcept, at: int, room: 
     lines = [f"## {concept.name} [{concept.id}] ({about})"]
     tail = [
         *_objections(records, [each.concept_id for each in hit.contested_by or ()]),
-        *_relations(records, concept, at, contested=bool(hit.contested_by)),
+        *_relations(records, concept, contested=bool(hit.contested_by)),
         *([f"- source: {source}"] if source else []),
     ]
     used = len(lines[0]) + sum(len(line) + 1 for line in tail) + 1
@@ -75,14 +75,12 @@ def _objections(records: ConceptRecords, concept_ids: Sequence[str]) -> Iterator
         yield f"- contradicted by {other.name}: {text}"
 
 
-def _relations(
-    records: ConceptRecords, concept: Concept, at: int, *, contested: bool
-) -> Iterator[str]:
+def _relations(records: ConceptRecords, concept: Concept, *, contested: bool) -> Iterator[str]:
     """Return how a concept relates to others: a line for each type and direction.
 
     What contradicts a contested concept has lines of its own (`_objections`).
     """
-    related = BuiltInGraph(records.reader, records.view, at).neighbours(
+    related = BuiltInGraph(records.reader, records.view, records.at).neighbours(
         concept.id, direction="both", label=None, limit=_NEIGHBOURS_MAX
     )
     grouped: dict[str, list[str]] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from stratagem import limits
+from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import certainty, checks
@@ -20,6 +21,7 @@ from stratagem.knowledge.models import (
     EvidenceRecorded,
     KnowledgePurged,
     KnowledgeReview,
+    ReplacedVerdict,
 )
 from stratagem.knowledge.parameters import ConceptId
 from stratagem.knowledge.records import Concept, ConceptRecords
@@ -46,7 +48,8 @@ _SourceOfEvidence = Annotated[
 ]
 _EvidenceNote = Annotated[str | None, Param("What was found")]
 # What a merged concept gives to the one that stays, where that has nothing of it.
-_FILLED = ("area", "topic", "subtopic", "source", "valid_from", "valid_to")
+_FILLED: Final = ("area", "topic", "subtopic", "source")
+_PERIOD: Final = frozenset({"valid_from", "valid_to"})
 
 
 class _GivenEvidence(NamedTuple):
@@ -124,7 +127,8 @@ class Curation(Capture):
         """Make one concept stand for two: relationships and evidence of the other go to it.
 
         The other is deleted; `restore_concept` brings it back with its own relationships. What
-        would close a cycle or contradict a relationship is skipped and reported.
+        would close a cycle or contradict a relationship is skipped and reported. Of a source that
+        judged both the later word stands, and `replaced` says what it had said before.
 
         Raises:
             ConceptNotFound: One of them is not there.
@@ -146,7 +150,8 @@ class Curation(Capture):
 
         arguments = {"keep": keep, "merge": merge}
         answer = self._change(work, "merge_concepts", arguments, branch, request_id)
-        return ConceptsMerged(message="Merged", **answer)
+        replaced = [ReplacedVerdict(**each) for each in answer.pop("replaced", None) or ()]
+        return ConceptsMerged(message="Merged", replaced=replaced or None, **answer)
 
     def purge_knowledge(
         self,
@@ -211,25 +216,60 @@ def _merge(
 ) -> dict[str, Any]:
     """Carry over what a concept has, and delete it."""
     branch = records.view.branch
-    filled = {field: goes.content[field] for field in _FILLED if field in goes.content}
-    whole = {**filled, **stays.content}
+    whole = {**_fields_to_fill(stays, goes), **stays.content}
     if whole != dict(stays.content):
         transaction.append(branch, [Draft(CONCEPT_UPDATED, whole, CONCEPTS, stays.id)])
-    for each in evidence_about(records, goes.id):
-        verdict: Verdict = "confirmed" if each.confirms else "refuted"
-        draft = evidence_draft(stays.id, verdict, each.content["source"], each.content.get("note"))
-        transaction.append(branch, [draft])
+    replaced = _carry_evidence(records, transaction, stays, goes)
     _carry_known_marks(records, transaction, stays, goes)
     near = certainty.neighbours(transaction, records.view, goes.id)
     transaction.append(branch, [Draft(CONCEPT_DELETED, {}, CONCEPTS, goes.id)])
     related, skipped = _carry_relationships(records, transaction, stays, goes)
+    near += certainty.neighbours(transaction, records.view, stays.id)
     certainty.refresh(transaction, records.view, (stays.id, goes.id, *near))
     return {
         "concept_id": stays.id,
         "merged_id": goes.id,
         "related": related,
         "skipped": skipped or None,
+        "replaced": replaced or None,
     }
+
+
+def _fields_to_fill(stays: Concept, goes: Concept) -> dict[str, Any]:
+    """Return what the concept that stays takes over from the other: where it has nothing itself.
+
+    A period is taken over whole: the beginning of one and the end of another are no period.
+    """
+    names = _FILLED if _PERIOD & stays.content.keys() else (*_FILLED, *sorted(_PERIOD))
+    return {name: goes.content[name] for name in names if name in goes.content}
+
+
+def _carry_evidence(
+    records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
+) -> list[dict[str, Any]]:
+    """Carry over what sources say; return what those that judged both said first.
+
+    A source counts once for a concept, and its later word stands.
+    """
+    own = {each.source: each for each in evidence_about(records, stays.id)}
+    replaced: list[dict[str, Any]] = []
+    for each in evidence_about(records, goes.id):
+        other = own.get(each.source)
+        earlier, later = sorted((each, other or each), key=lambda said: said.at)
+        if other is not None and not earlier.says_the_same(later):
+            replaced.append(
+                {
+                    "source": each.source,
+                    "verdict": earlier.verdict,
+                    "note": earlier.note,
+                    "said_at": moments.iso(earlier.at),
+                    "now": later.verdict,
+                }
+            )
+        if later is each:
+            draft = evidence_draft(stays.id, each.verdict, each.source, each.note, said_at=each.at)
+            transaction.append(records.view.branch, [draft])
+    return replaced
 
 
 def _carry_known_marks(

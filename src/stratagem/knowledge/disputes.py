@@ -39,10 +39,8 @@ class Dispute:
     contested_by: list[ConceptRef] = field(default_factory=list)
 
 
-def find_disputes(
-    records: ConceptRecords, concept_ids: Sequence[str], at: int
-) -> dict[str, Dispute]:
-    """Return what speaks against some concepts, where anything does, at a moment."""
+def find_disputes(records: ConceptRecords, concept_ids: Sequence[str]) -> dict[str, Dispute]:
+    """Return what speaks against some concepts, where anything does, at the moment asked about."""
     numbers = records.reader.records.subjects(CONCEPTS, list(dict.fromkeys(concept_ids)))
     ids = {number: concept_id for concept_id, number in numbers.items()}
     links = [
@@ -59,19 +57,19 @@ def find_disputes(
     found: dict[str, Dispute] = {}
     for name, link in links:
         other = others.get(link.other)
-        if other is None or not holds_at(other.content, at):
+        if other is None or not holds_at(other.content, records.at):
             continue
-        if not holds_at(content_of(holding[link.sequence].payload), at):
+        if not holds_at(content_of(holding[link.sequence].payload), records.at):
             continue
         dispute = found.setdefault(ids[link.node], Dispute())
         getattr(dispute, name).append(ConceptRef(other.id, other.name))
     return found
 
 
-def mark_disputes(records: ConceptRecords, items: Iterable[DisputedItem], at: int) -> None:
+def mark_disputes(records: ConceptRecords, items: Iterable[DisputedItem]) -> None:
     """Say of each item that is superseded or contested by which concepts it is."""
     shown = list(items)
-    found = find_disputes(records, [each.concept_id for each in shown], at)
+    found = find_disputes(records, [each.concept_id for each in shown])
     for each in shown:
         dispute = found.get(each.concept_id)
         if dispute is not None:

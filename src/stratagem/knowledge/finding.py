@@ -21,7 +21,7 @@ def find_concepts(foundation: Foundation, _caller: Caller, query: FinderQuery) -
         view = foundation.views.view(reader, query.branch, query.as_of)
         records = ConceptRecords(reader, view)
         found = find_similar(
-            foundation.index, records, ConceptQuery(query.text), Wanted(view.time), query.limit
+            foundation.index, records, ConceptQuery(query.text), Wanted(), query.limit
         ).concepts
     return [
         FoundByName(

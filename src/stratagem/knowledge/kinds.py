@@ -61,7 +61,10 @@ def _settle_certainty(transaction: Any, branch: Any, drafts: Sequence[Draft]) ->
 
 
 def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
-    return Projection(numbers=(("certainty", float(content["score"])),))
+    return Projection(
+        facets=(names.TIMED_FACET,) if content.get("moments") else (),
+        numbers=(("certainty", float(content["score"])),),
+    )
 
 
 def _known_concept(content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -139,8 +142,9 @@ KINDS: Final = (
         (EventKind(names.EVIDENCE_GIVEN, _evidence),),
         writes=names.EVIDENCE_GIVEN,
         validate=checks.evidence,
-        yielding=frozenset({"note"}),
+        yielding=frozenset({"note", "said_at"}),
         erasable=("source", "note"),
+        times=frozenset({"said_at"}),
         about=("concept_id", names.CONCEPTS),
     ),
     RecordKind(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from stratagem import limits
-from stratagem.answers import read_cursor
+from stratagem.answers import plural, read_cursor
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed
@@ -71,12 +71,11 @@ class Learning(Relationships):
         begin = read_cursor(cursor, most=limits.PREREQUISITES_MAX)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             concept = records.concept(concept_id)
             walk = self._services.graph(reader, records.view, at).prerequisites(concept.id)
             answer = _prerequisites(walk, concept.id, depth, begin)
-            shown_at = records.view.time if at is None else at
-            mark_disputes(records, answer.prerequisites, shown_at)
+            mark_disputes(records, answer.prerequisites)
             if walk.circular:
                 answer.cycle = BuiltInGraph(reader, records.view, at).circle(concept.id)
                 answer.note = _join(_describe_circle(records, answer.cycle), answer.note)
@@ -105,7 +104,7 @@ class Learning(Relationships):
         name = self._learner(learner)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             goal = records.concept(target, field="target")
             told = {each.id: each.name for each in records.concepts(given, field="known")}
             told |= {each.id: each.name for each, _ in _known_by(records, name)}
@@ -118,12 +117,12 @@ class Learning(Relationships):
             steps = _learning_steps(concepts, order, records.scores(concepts))
             passed = _passed_by(BuiltInGraph(reader, records.view, at), ids, told)
             items = [each for step in steps for each in step.concepts]
-            mark_disputes(records, items, records.view.time if at is None else at)
+            mark_disputes(records, items)
         cycle = order.cycles[0] if order.cycles else None
         return LearningPath(
             goal.name,
             steps,
-            f"{len(concepts)} concepts in {len(steps)} steps",
+            f"{plural(len(concepts), 'concept')} in {plural(len(steps), 'step')}",
             passed,
             name,
             total=len(concepts),
@@ -199,8 +198,10 @@ class Learning(Relationships):
                 KnownConcept(concept.id, concept.name, moments.iso(at))
                 for concept, at in page.cut(found)
             ]
-            mark_disputes(records, kept, records.view.time)
-        return page.results(found[: page.read], kept, f"{name} knows {len(found)} concepts")
+            mark_disputes(records, kept)
+        return page.results(
+            found[: page.read], kept, f"{name} knows {plural(len(found), 'concept')}"
+        )
 
     def _learner(self, name: str | None) -> str:
         return self._caller.actor if name is None else checks.learner(name)

@@ -246,14 +246,30 @@ class ConceptGraph(DisplayableResult):
 
 
 @dataclass(slots=True, repr=False)
+class ReplacedVerdict(DisplayableResult):
+    """What a source said about one of two merged concepts before it judged the other, later."""
+
+    source: str
+    verdict: str
+    said_at: str
+    now: str
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
 class ConceptsMerged(DisplayableResult):
-    """One concept now stands for two; `skipped` says what could not be carried over, and why."""
+    """One concept now stands for two.
+
+    `skipped` says what could not be carried over, and why; `replaced` what sources that judged
+    both had said first: each counts once, by its later word.
+    """
 
     concept_id: str
     merged_id: str
     related: int
     message: str
     skipped: list[str] | None = None
+    replaced: list[ReplacedVerdict] | None = None
     success: bool = True
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Concatenate
 
 from stratagem import limits
-from stratagem.answers import AS_DATA, read_cursor
+from stratagem.answers import AS_DATA, plural, read_cursor
 from stratagem.errors import StratagemError
 from stratagem.knowledge import budgets
 from stratagem.knowledge.models import Availability
@@ -241,9 +241,18 @@ def _say_review(answer: Mapping[str, Any]) -> str:
 def _say_merged(answer: Mapping[str, Any]) -> str:
     said = (
         f"{answer['message']}: {answer['merged_id']} into {answer['concept_id']}; "
-        f"{answer['related']} relationships carried over."
+        f"{plural(answer['related'], 'relationship')} carried over."
     )
-    return "\n".join([said, *(f"- skipped: {each}" for each in answer.get("skipped", ()))])
+    skipped = [f"- skipped: {each}" for each in answer.get("skipped", ())]
+    return "\n".join([said, *skipped, *map(_say_replaced, answer.get("replaced", ()))])
+
+
+def _say_replaced(verdict: Mapping[str, Any]) -> str:
+    note = f", noting: {verdict['note']}" if verdict.get("note") else ""
+    return (
+        f"- {verdict['source']} judged both: {verdict['verdict']} at {verdict['said_at']}{note}; "
+        f"its later word stands: {verdict['now']}."
+    )
 
 
 def _say_purged(answer: Mapping[str, Any]) -> str:

@@ -128,7 +128,7 @@ def _place(
         ],
         [LinkToPlace(ids[link.node], ids[link.other], link.label) for link in ends],
     )
-    disputes = find_disputes(records, list(ids.values()), records.view.time)
+    disputes = find_disputes(records, list(ids.values()))
     at = {each.id: each for each in layout.concepts}
     contents = records.reader.log.contents([link.sequence for link in ends])
     return {

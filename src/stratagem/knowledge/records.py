@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
@@ -28,7 +29,7 @@ from stratagem.storage.contract import Reader, Version
 _CANDIDATES_LISTED: Final = 5
 _PAGE: Final = 1_000
 
-__all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
+__all__ = ["Concept", "ConceptRecords", "Score", "base_at", "content_of", "score_at"]
 
 
 class Concept(NamedTuple):
@@ -56,9 +57,11 @@ class Score(NamedTuple):
 class ConceptRecords:
     """Reads the concepts that one view shows, and their certainty."""
 
-    def __init__(self, reader: Reader, view: View) -> None:
+    def __init__(self, reader: Reader, view: View, valid_at: int | None = None) -> None:
+        """Read a view; `valid_at` is the moment that is asked about, else that of the view."""
         self.reader = reader
         self.view = view
+        self.at = view.time if valid_at is None else valid_at
         self._labels: dict[str, str | None] | None = None
 
     def find(self, concept_id: str) -> Concept | None:
@@ -209,12 +212,16 @@ class ConceptRecords:
 
     def stream_contents(self, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return the keys and contents of all records of a space, by key."""
+        return ((key, content_of(version.payload)) for key, version in self.stream_versions(space))
+
+    def stream_versions(self, space: Space) -> Iterator[tuple[str, Version]]:
+        """Return the keys and versions of all records of a space, by key."""
         after: str | None = ""
         while after is not None:
             page, after = self.reader.records.page(
                 self.view.lineage, space, after=after, limit=_PAGE
             )
-            yield from ((key, content_of(version.payload)) for key, version in page)
+            yield from page
 
     def labels(self) -> dict[str, str | None]:
         """Return the types of relationship that the view knows, and what declared ones mean."""
@@ -266,9 +273,27 @@ class ConceptRecords:
 
     def _computed_scores(self, concept_ids: Sequence[str]) -> dict[str, Score]:
         return {
-            key: Score(found["score"], computed=True)
+            key: Score(score_at(found, self.at), computed=True)
             for key, found in self.computed_certainty(concept_ids).items()
         }
+
+
+def score_at(computed: Mapping[str, Any], at: int) -> int:
+    """Return what was computed of a certainty, as it is at a moment."""
+    return _value_at(computed, "scores", at, computed["score"])
+
+
+def base_at(computed: Mapping[str, Any], at: int, default: int) -> int:
+    """Return the certainty that others weigh a concept by, at a moment."""
+    same = computed.get("base", computed.get("score", default))
+    return _value_at(computed, "bases", at, same)
+
+
+def _value_at(computed: Mapping[str, Any], name: str, at: int, same: int) -> int:
+    """Return the value of a moment; without moments it is the same at each of them."""
+    moments = computed.get("moments")
+    value: int = computed[name][bisect_right(moments, at)] if moments else same
+    return value
 
 
 def content_of(payload: bytes | None) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Relationships(Concepts):
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             concept = records.concept(concept_id)
             if label is not None:
                 records.check_label(label)
@@ -154,7 +154,7 @@ class Relationships(Concepts):
             found = graph.neighbours(concept.id, direction=way, label=label, limit=page.read)
             kept = page.cut(found)
             _add_notes(records, concept.id, kept)
-            mark_disputes(records, kept, records.view.time if at is None else at)
+            mark_disputes(records, kept)
         return page.results(found, kept, f"Found {len(kept)} related concepts")
 
     def get_concept_chain(
@@ -179,12 +179,12 @@ class Relationships(Concepts):
         checks.concept_id(end_concept_id, field="end_concept_id")
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             start = records.concept(start_concept_id, field="start_concept_id")
             end = records.concept(end_concept_id, field="end_concept_id")
             graph = self._services.graph(reader, records.view, at)
             path = graph.path(start.id, end.id, max_depth)
-            mark_disputes(records, path or (), records.view.time if at is None else at)
+            mark_disputes(records, path or ())
         if path is None:
             raise PathNotFound(
                 f"There is no path of at most {max_depth} relationships between these concepts.",

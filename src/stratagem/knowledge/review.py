@@ -18,6 +18,7 @@ from stratagem.engine.records import Text
 from stratagem.knowledge.models import ConceptRef, KnowledgeReview, ReviewItem
 from stratagem.knowledge.records import ConceptRecords, content_of
 from stratagem.knowledge.spaces import CONCEPTS, EVIDENCE, RELATIONSHIPS
+from stratagem.knowledge.valid_time import holds_at
 from stratagem.search import analysis
 from stratagem.search.index import Index
 from stratagem.storage.contract import Version
@@ -43,12 +44,13 @@ def review(
         for _, (_, content) in _read_space(records, RELATIONSHIPS, limits.LINKS_READ_MAX)
         if content["source_id"] in concepts and content["target_id"] in concepts
     ]
+    speaking = [each for each in links if _holds_with_source(each, concepts, records.at)]
     given = [
-        (version.at, content)
+        (content.get("said_at", version.at), content)
         for _, (version, content) in _read_space(records, EVIDENCE, limits.LINKS_READ_MAX)
     ]
     found = {
-        "contested": _find_contested(concepts, links, [content for _, content in given]),
+        "contested": _find_contested(concepts, speaking, [content for _, content in given]),
         "stale": _find_stale(concepts, given, records.view.time - stale_days * _DAY),
         "orphaned": _find_orphaned(concepts, links),
     }
@@ -66,6 +68,11 @@ def review(
         message=", ".join(f"{count} {name}" for name, count in counts.items()),
         note=note,
     )
+
+
+def _holds_with_source(link: Mapping[str, Any], concepts: Listed, at: int) -> bool:
+    """Whether a relationship, and the concept that it leads away from, hold at a moment."""
+    return holds_at(link, at) and holds_at(concepts[link["source_id"]][1], at)
 
 
 def _read_space(

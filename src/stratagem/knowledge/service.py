@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from stratagem import limits
+from stratagem.answers import plural
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
@@ -96,7 +97,8 @@ class Knowledge(Curation):
             graph["width"],
             graph["height"],
             graph["left_out"],
-            f"{len(graph['concepts'])} concepts, {len(graph['links'])} relationships",
+            f"{plural(len(graph['concepts']), 'concept')}, "
+            f"{plural(len(graph['links']), 'relationship')}",
             graph["root"],
         )
 
@@ -156,13 +158,8 @@ class Knowledge(Curation):
         at = self._valid_moment(valid_at)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
-            wanted = Wanted(
-                records.view.time if at is None else at,
-                at is not None,
-                min_certainty,
-                include_superseded,
-            )
+            records = self._records(reader, branch, as_of, at)
+            wanted = Wanted(at is not None, min_certainty, include_superseded)
             found = similarity_search.find_similar(
                 self._foundation.index,
                 records,
@@ -205,16 +202,15 @@ class Knowledge(Curation):
         at = self._valid_moment(valid_at)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
-            wanted = Wanted(records.view.time if at is None else at, held=True)
+            records = self._records(reader, branch, as_of, at)
             found = similarity_search.find_similar(
                 self._foundation.index,
                 records,
                 ConceptQuery(text, tags),
-                wanted,
+                Wanted(held=True),
                 limits.SEARCH_K_DEFAULT,
             )
-            written = write_context(records, found.concepts, wanted.at, max_chars)
+            written = write_context(records, found.concepts, max_chars)
         shown = [
             ContextConcept(each.concept_id, each.name, each.similarity, each.certainty_score)
             for each in found.hits[: written.concepts]
@@ -222,7 +218,7 @@ class Knowledge(Curation):
         if not found.concepts:
             return KnowledgeContext("", [], "Nothing is known about this", note=_search_note(found))
         left = len(found.concepts) - written.concepts
-        message = f"{len(shown)} concepts in {len(written.text)} characters"
+        message = f"{plural(len(shown), 'concept')} in {len(written.text):,} characters"
         return KnowledgeContext(
             written.text, shown, message, left_out=left or None, note=_search_note(found)
         )
@@ -254,10 +250,10 @@ class Knowledge(Curation):
         )
         page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             found = concept_lists.find_matching(records, wanted, page.read)
             kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
-            mark_disputes(records, kept, records.view.time if at is None else at)
+            mark_disputes(records, kept)
         return page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
 
     def get_recent_concepts(
@@ -274,7 +270,7 @@ class Knowledge(Curation):
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             found = concept_lists.newest(records, page.read, at)
             kept = [
                 RecentConcept(
@@ -287,7 +283,7 @@ class Knowledge(Curation):
                 )
                 for each in page.cut(found)
             ]
-            mark_disputes(records, kept, records.view.time if at is None else at)
+            mark_disputes(records, kept)
         return page.results(found, kept, "Found")
 
     def list_hierarchy(
@@ -301,7 +297,7 @@ class Knowledge(Curation):
         self._services.require("list_hierarchy")
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             if at is not None or records.view.limit != OPEN_END:
                 return concept_lists.hierarchy(concept_lists.counts(records, at))
             counted = self._foundation.cache.get(
@@ -335,10 +331,10 @@ class Knowledge(Curation):
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
         with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
+            records = self._records(reader, branch, as_of, at)
             found = concept_lists.by_certainty(records, (low, high), page.read, at)
             kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
-            mark_disputes(records, kept, records.view.time if at is None else at)
+            mark_disputes(records, kept)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
 

@@ -47,10 +47,9 @@ _DEEPER: Final = 4
 class Wanted:
     """What a concept must be to be shown; None where it does not matter.
 
-    `at` is the moment that is asked about; what holds at another is shown unless `held`.
+    What does not hold at the moment that is asked about is shown unless `held`.
     """
 
-    at: int
     held: bool = False
     min_certainty: float | None = None
     superseded: bool = False
@@ -168,7 +167,7 @@ class _Judge:
 
     def _may_be_shown(self, judged: JudgedConcept) -> bool:
         wanted = self.wanted
-        if wanted.held and not holds_at(judged.concept.content, wanted.at):
+        if wanted.held and not holds_at(judged.concept.content, self.records.at):
             return False
         floor = wanted.min_certainty
         return floor is None or judged.hit.certainty_score >= floor
@@ -188,7 +187,7 @@ class _Judge:
         ]
         concepts = self.records.by_version(fresh) if fresh else []
         scores = self.records.scores(concepts)
-        disputes = find_disputes(self.records, [each.id for each in concepts], self.wanted.at)
+        disputes = find_disputes(self.records, [each.id for each in concepts])
         for each in concepts:
             dispute = disputes.get(each.id, _UNDISPUTED)
             self._known[each.sequence] = _ReadConcept(each, scores[each.id], dispute)

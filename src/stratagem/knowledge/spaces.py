@@ -38,6 +38,7 @@ __all__ = [
     "RELATIONSHIP_TYPE",
     "RELATIONSHIP_TYPES",
     "RELATIONSHIP_TYPE_DECLARED",
+    "TIMED_FACET",
     "TYPES",
     "UNCATEGORIZED",
     "facet",
@@ -86,6 +87,8 @@ GENERAL: Final = "General"
 NAME_FACET: Final = "name="
 ABOUT_FACET: Final = "about="
 LEARNER_FACET: Final = "learner="
+# Of a computed certainty that changes with time.
+TIMED_FACET: Final = "timed"
 
 
 def place_of(content: Mapping[str, Any]) -> tuple[str, str, str]:

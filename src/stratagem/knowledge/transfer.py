@@ -56,11 +56,13 @@ from stratagem.knowledge.spaces import (
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Transaction, Version
 
 __all__ = ["GraphExport", "GraphImport", "export_to", "import_from"]
 
 _PAGE: Final = 1_000
+# What the certainty of others hangs on.
+_WEIGHING: Final = ("certainty_score", "valid_from", "valid_to")
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
 
 
@@ -178,10 +180,10 @@ class _Import:
         return str(UUID(bytes=digest[:16], version=4))
 
     def _write(self, page: Sequence[tuple[str, ConceptToImport]]) -> set[str]:
-        """Write concepts; return those whose certainty hangs on one that came back."""
+        """Write concepts; return those whose certainty hangs on one that came back or changed."""
         ids = [concept_id for concept_id, _ in page]
         there = self._records.by_id(ids)
-        known_once = self._transaction.records.subjects(CONCEPTS, ids).keys() - there.keys()
+        changed = self._transaction.records.subjects(CONCEPTS, ids).keys() - there.keys()
         drafts: list[Draft] = []
         for concept_id, item in page:
             known = there.get(concept_id)
@@ -197,13 +199,15 @@ class _Import:
                 self._done.unchanged += 1
             else:
                 self._done.updated += 1
+                if any(content.get(name) != known.content.get(name) for name in _WEIGHING):
+                    changed |= {concept_id}
                 drafts.append(Draft(CONCEPT_UPDATED, content, CONCEPTS, concept_id))
         if drafts:
             self._transaction.append(self._records.view.branch, drafts)
         near = (
-            certainty.neighbours(self._transaction, self._records.view, each) for each in known_once
+            certainty.neighbours(self._transaction, self._records.view, each) for each in changed
         )
-        return known_once.union(*near)
+        return changed.union(*near)
 
     def _relate(self, page: Sequence[RelationshipToImport], ids: Mapping[str, str]) -> set[str]:
         """Write the relationships that are not there yet; return the concepts they relate."""
@@ -251,7 +255,13 @@ class _Import:
     def _add_facts(self, bundle: Bundle) -> set[str]:
         """Write what sources say about concepts, and what learners know of them."""
         drafts = [
-            evidence_draft(each["concept_id"], each["verdict"], each["source"], each.get("note"))
+            evidence_draft(
+                each["concept_id"],
+                each["verdict"],
+                each["source"],
+                each.get("note"),
+                said_at=each.get("said_at"),
+            )
             for each in bundle.evidence
         ]
         drafts += [
@@ -265,12 +275,20 @@ class _Import:
         for draft in drafts:
             assert draft.space is not None
             there = records.current(lineage, draft.space, draft.key or "")
-            if there is None or content_of(there.payload) != dict(draft.content):
+            if there is None or not _says_the_same(there, draft):
                 fresh.append(draft)
         for page in _pages(fresh):
             self._transaction.append(self._records.view.branch, page)
         self._done.facts += len(fresh)
         return {draft.content["concept_id"] for draft in fresh}
+
+
+def _says_the_same(there: Version, draft: Draft) -> bool:
+    """Whether a record says what a file says of it; when it was said, where the file knows."""
+    content = {"said_at": there.at, **content_of(there.payload)}
+    return all(content.get(name) == value for name, value in draft.content.items()) and (
+        content.keys() - draft.content.keys() <= {"said_at"}
+    )
 
 
 def export_to(
@@ -353,10 +371,13 @@ def _fact_lines(records: ConceptRecords, concepts: Contents) -> Iterator[dict[st
         if label not in TYPES:
             told = {} if description is None else {"description": description}
             yield {"type": "relationship_type", "name": label, **told}
-    for kind, space in (("evidence", EVIDENCE), ("known", KNOWN_CONCEPTS)):
-        for _, content in records.stream_contents(space):
-            if content["concept_id"] in concepts:
-                yield {"type": kind, **content}
+    for _, version in records.stream_versions(EVIDENCE):
+        content = {"said_at": version.at, **content_of(version.payload)}
+        if content["concept_id"] in concepts:
+            yield {"type": "evidence", **content}
+    for _, content in records.stream_contents(KNOWN_CONCEPTS):
+        if content["concept_id"] in concepts:
+            yield {"type": "known", **content}
 
 
 def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, Any]]:

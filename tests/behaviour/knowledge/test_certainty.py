@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests.behaviour.knowledge.conftest import Knowing
 from tests.manifest import proves
 
@@ -106,3 +108,97 @@ def test_filters_see_the_computed_certainty(call: Knowing) -> None:
 
     assert call.names("search_concepts_exact", min_certainty=60) == ["O"]
     assert call.names("get_concepts_by_certainty", max_certainty=50) == ["C"]
+
+
+@proves("certainty:valid-time")
+def test_certainty_counts_what_held_at_the_time_in_question(call: Knowing) -> None:
+    claim = call.concept("Coal is the main fuel")
+    doubt = call.concept("Wind is the main fuel")
+    old = call.concept("Survey of 1990", valid_from="1990", valid_to="2000")
+    call.relate(doubt, claim, "contradicts", valid_from="2010")
+    call.relate(old, claim, "confirms")
+
+    scores = {year: call.get(claim, valid_at=year) for year in ("1980", "1995", "2005", "2015")}
+    certain = {year: each["certainty_score"] for year, each in scores.items()}
+
+    assert certain["1980"] == certain["2005"] == 60
+    assert certain["1995"] > 60 > certain["2015"]
+    assert call.get(claim)["certainty_score"] == certain["2015"]
+    assert "evidence" not in scores["2005"]
+    assert scores["1995"]["evidence"].items() >= {"confirming": 1, "contradicting": 0}.items()
+    assert scores["2015"]["evidence"].items() >= {"confirming": 0, "contradicting": 1}.items()
+    for year, score in certain.items():
+        exact = call("search_concepts_exact", name="coal", valid_at=year)["results"]
+        listed = call("get_concepts_by_certainty", valid_at=year)["results"]
+        assert exact[0]["certainty_score"] == score
+        assert {each["name"]: each["certainty_score"] for each in listed}[
+            claim_name(exact)
+        ] == score
+        assert [each["certainty_score"] for each in listed] == sorted(
+            each["certainty_score"] for each in listed
+        )
+    assert call.names("get_concepts_by_certainty", min_certainty=certain["1995"]) == []
+    certain_then = call.names(
+        "get_concepts_by_certainty", min_certainty=certain["1995"], valid_at="1995"
+    )
+    assert certain_then == ["Coal is the main fuel"]
+
+
+def claim_name(results: list[dict[str, Any]]) -> str:
+    name: str = results[0]["name"]
+    return name
+
+
+@proves("certainty:valid-time")
+def test_certainty_follows_when_a_period_is_changed(call: Knowing) -> None:
+    claim, doubt = call.concepts("Claim", "Doubt")
+    call.relate(doubt, claim, "contradicts")
+    doubted = call.get(claim)["certainty_score"]
+
+    call("update_concept", concept_id=doubt, valid_to="2000")
+    now = call.get(claim)["certainty_score"]
+    then = call.get(claim, valid_at="1999")["certainty_score"]
+    call("update_concept", concept_id=doubt, valid_to=None)
+
+    assert (now, then) == (60, doubted)
+    assert call.get(claim)["certainty_score"] == doubted
+
+
+@proves("certainty:valid-time")
+def test_who_was_more_certain_then_contradicted_more_then(call: Knowing) -> None:
+    claim, doubt, proof = call.concepts("Claim", "Doubt", "Proof")
+    call.relate(doubt, claim, "contradicts")
+    call.relate(proof, doubt, "confirms", valid_from="2000", valid_to="2010")
+
+    before, within, after = (
+        call.get(claim, valid_at=year)["certainty_score"] for year in ("1999", "2005", "2010")
+    )
+
+    assert before == after > within
+
+
+@proves("certainty:valid-time", "certainty:current")
+def test_a_merge_brings_the_certainty_of_every_moment(call: Knowing) -> None:
+    claim, doubt = call.concepts("Claim", "Doubt")
+    branch = call.fork("trial")
+    call.relate(doubt, claim, "contradicts", valid_to="2000", branch=branch)
+
+    call.merge(branch)
+
+    assert call.get(claim)["certainty_score"] == 60
+    assert call.get(claim, valid_at="1999")["certainty_score"] < 60
+
+
+@proves("certainty:valid-time")
+def test_only_the_strongest_that_hold_count(call: Knowing) -> None:
+    center, plain = call.concepts("Center", "Plain")
+    for number in range(12):
+        other = call.concept(f"Old {number}")
+        call.relate(center, other, strength=1.0, valid_to="2000")
+        newer = call.concept(f"New {number}")
+        call.relate(center, newer, strength=0.5)
+        call.relate(plain, newer, strength=0.5)
+
+    assert call.get(center)["certainty_score"] == call.get(plain)["certainty_score"]
+    assert call.get(center)["evidence"]["links"] == 10
+    assert call.get(center, valid_at="1999")["certainty_score"] > call.get(plain)["certainty_score"]

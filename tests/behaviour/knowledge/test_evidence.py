@@ -168,3 +168,50 @@ def test_a_relationship_is_deleted_by_names_that_are_clear(call: Knowing) -> Non
 
     assert (asked["error"], asked["details"]["field"]) == ("ambiguous_name", "source_id")
     assert call.names("get_related_concepts", concept_id="Other") == []
+
+
+@proves("knowledge:merge-twins")
+def test_a_source_that_judged_both_twins_counts_once_by_its_later_word(call: Knowing) -> None:
+    stays, goes = call.concepts("Loops", "Looping")
+    call("confirm_concept", concept_id=goes, source="Ada", note="at first")
+    call("confirm_concept", concept_id=stays, source="Grace")
+    call("refute_concept", concept_id=stays, source="Ada", note="on reflection")
+    call("refute_concept", concept_id=goes, source="Grace", note="not always")
+    call("confirm_concept", concept_id=stays, source="Alan")
+    call("confirm_concept", concept_id=goes, source="Alan")
+    latest = call.get(goes)["evidence"]["latest"]
+
+    merged = call("merge_concepts", keep=stays, merge=goes)
+
+    replaced = {each["source"]: each for each in merged["replaced"]}
+    assert replaced.keys() == {"Ada", "Grace"}
+    assert replaced["Ada"].items() >= {"verdict": "confirmed", "now": "refuted"}.items()
+    assert replaced["Ada"]["note"] == "at first"
+    assert replaced["Grace"].items() >= {"verdict": "confirmed", "now": "refuted"}.items()
+    evidence = call.get(stays)["evidence"]
+    assert (evidence["confirmed"], evidence["refuted"]) == (1, 2)
+    assert evidence["latest"] == latest
+    restored = call("restore_concept", concept_id=goes)["concept_id"]
+    assert call.get(restored)["evidence"]["confirmed"] == 2
+
+
+@proves("knowledge:merge-twins")
+def test_merged_twins_have_the_period_of_one_of_them(call: Knowing) -> None:
+    late = call.concept("Late", valid_from="2021")
+    early = call.concept("Early", valid_to="2020")
+    open_ended = call.concept("Open")
+
+    call("merge_concepts", keep=late, merge=early)
+    call("merge_concepts", keep=open_ended, merge=late)
+
+    kept = call.get(open_ended)
+    assert kept["valid_from"].startswith("2021-01-01")
+    assert "valid_to" not in kept
+
+
+@proves("knowledge:review")
+def test_what_contradicted_at_another_time_contests_nothing(call: Knowing) -> None:
+    claim, doubt = call.concepts("Claim", "Doubt")
+    call.relate(doubt, claim, "contradicts", valid_to="2000")
+
+    assert call("review_knowledge")["contested"] == []

@@ -105,7 +105,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
-        With `valid_at` it says what had superseded or contested it then, and whether it held.
+        With `valid_at` it says how certain it was by what held then, what had superseded or
+        contested it, and whether it held itself.
 
         Args:
             concept_id: Id or name.
@@ -675,7 +676,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         """Make one concept stand for two: relationships and evidence of the other go to it.
 
         The other is deleted; `restore_concept` brings it back with its own relationships. What
-        would close a cycle or contradict a relationship is skipped and reported.
+        would close a cycle or contradict a relationship is skipped and reported. Of a source that
+        judged both the later word stands, and `replaced` says what it had said before.
 
         Args:
             keep: The one that stays: id or name.
@@ -1032,7 +1034,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
-        With `valid_at` it says what had superseded or contested it then, and whether it held.
+        With `valid_at` it says how certain it was by what held then, what had superseded or
+        contested it, and whether it held itself.
 
         Args:
             concept_id: Id or name.
@@ -1602,7 +1605,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         """Make one concept stand for two: relationships and evidence of the other go to it.
 
         The other is deleted; `restore_concept` brings it back with its own relationships. What
-        would close a cycle or contradict a relationship is skipped and reported.
+        would close a cycle or contradict a relationship is skipped and reported. Of a source that
+        judged both the later word stands, and `replaced` says what it had said before.
 
         Args:
             keep: The one that stays: id or name.
