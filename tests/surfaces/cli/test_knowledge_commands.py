@@ -22,9 +22,10 @@ def test_knowledge_goes_out_and_comes_in_elsewhere(cli: Cli, tmp_path: Path) -> 
     tried = other("knowledge", "import", "k.jsonl", "--dry-run")
     back = other("knowledge", "import", "k.jsonl")
 
-    assert said == "Exported 2 concepts and 1 relationships of default to k.jsonl.\n"
+    assert said == "Exported 2 concepts and 1 relationship of default to k.jsonl.\n"
     assert tried.startswith("Would import k.jsonl (jsonl) into default: 2 new concepts")
-    assert back.startswith("Imported k.jsonl (jsonl) into default: 2 new concepts")
+    assert back.startswith("Imported k.jsonl (jsonl) into default: 2 new concepts, 1 new relation")
+    assert "1 new relationships" not in back
     assert other.json("get_concept", "--concept-id", one)["concept"]["name"] == "One"
     assert "--force" in cli.refused("knowledge", "export", "k.jsonl", code=2)
 
@@ -39,3 +40,24 @@ def test_a_picture_is_drawn(cli: Cli) -> None:
     assert "--force" in cli.refused("knowledge", "graph", "--out", "one.html", code=2)
     missing = cli.refused("knowledge", "graph", "nothing", "--out", "two.html", code=3)
     assert "nothing" in missing
+
+
+def test_lists_of_words_are_given_with_commas_or_one_by_one(cli: Cli) -> None:
+    concept(cli, "Fjord")
+    cli("store", "city", "Fjord town")
+
+    together = cli.json("search", "fjord", "--kinds", "entry,concept")["results"]
+    apart = cli.json("search", "fjord", "--kinds", "entry", "--kind", "concept")["results"]
+
+    assert [each["kind"] for each in together] == [each["kind"] for each in apart]
+    assert {each["kind"] for each in together} == {"entry", "concept"}
+
+
+def test_a_comma_in_a_name_is_part_of_it_and_several_are_explained(cli: Cli) -> None:
+    concept(cli, "Newton,Isaac")
+
+    marked = cli.json("mark-known", "--concepts", "Newton,Isaac")
+    refused = cli.refused("mark-known", "--concepts", "Fjord,Newton", code=3)
+
+    assert marked["concepts"] == ["Newton,Isaac"]
+    assert "Several: --concepts A --concepts B" in refused

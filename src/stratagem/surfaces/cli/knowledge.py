@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from stratagem import limits
+from stratagem.answers import plural
 from stratagem.errors import ValidationFailed
 from stratagem.surfaces.cli.session import AsOf, Session, command
 
@@ -136,10 +137,15 @@ def _graph(
         typer.launch(out.resolve().as_uri())
 
 
+def _counts(answer: Mapping[str, Any]) -> tuple[str, str]:
+    concepts = plural(answer["concepts"], "concept")
+    return concepts, plural(answer["relationships"], "relationship")
+
+
 def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
+    concepts, relationships = _counts(answer)
     console.print(
-        f"Exported {answer['concepts']:,} concepts and {answer['relationships']:,} relationships "
-        f"of {answer['branch']} to {answer['file']}.",
+        f"Exported {concepts} and {relationships} of {answer['branch']} to {answer['file']}.",
         soft_wrap=True,
     )
     if answer["left_out"]:
@@ -155,17 +161,17 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
 
     verb = "Would import" if answer["preview"] else "Imported"
     parts = [
-        f"{answer[name]:,} {words}"
-        for name, words in (
-            ("created", "new concepts"),
-            ("updated", "changed concepts"),
-            ("unchanged", "concepts as they were"),
-            ("related", "new relationships"),
-            ("known", "relationships known already"),
-            ("facts", "new pieces of evidence and learners' marks"),
-            ("declared", "declared types of relationship"),
-            ("circular", "prerequisites that close a cycle (get-prerequisites shows it)"),
-            ("dangling", "links that lead nowhere"),
+        f"{plural(answer[name], noun)}{more}"
+        for name, noun, more in (
+            ("created", "new concept", ""),
+            ("updated", "changed concept", ""),
+            ("unchanged", "unchanged concept", ""),
+            ("related", "new relationship", ""),
+            ("known", "relationship", " known already"),
+            ("facts", "new verdict", " of sources and marks of learners"),
+            ("declared", "new type", " of relationship"),
+            ("circular", "prerequisite", " closing a cycle (get-prerequisites shows it)"),
+            ("dangling", "link", " without a target"),
         )
         if answer[name]
     ]
@@ -178,8 +184,7 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:
-    counts = f"{answer['concepts']:,} concepts, {answer['relationships']:,} relationships"
-    console.print(f"Drawn: {answer['file']} ({counts}).", soft_wrap=True)
+    console.print(f"Drawn: {answer['file']} ({', '.join(_counts(answer))}).", soft_wrap=True)
     if answer["left_out"]:
         console.print(
             f"{answer['left_out']:,} more are not in it: --nodes draws up to "

@@ -46,8 +46,18 @@ _PREFIX: Final = "strata_"
 _TYPES: Final[dict[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
 # A higher bound is there to protect the server and tells nobody anything.
 _WORTH_SAYING_MAX: Final = 100_000
+# Names of tools and servers, ids and words of ours have no comma, so it can part several of them.
+_PARTED_BY_COMMAS: Final = frozenset(
+    {
+        "allow", "approve", "deny", "ids", "kinds", "outcomes", "servers", "solutions",
+        "toolNames", "tools",
+    }
+)  # fmt: skip
+# These may have one: whoever gives a single value with a comma in it is told how to give several.
+_WITH_COMMAS: Final = frozenset({"capabilities", "concepts", "keys", "known", "tags", "variables"})
 # Of a parameter that is also given by position: the option that does the same.
 _OPTION: Final = "_option"
+_COMMA_WITHOUT_SPACE: Final = re.compile(r",(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,10 @@ class Invocation:
         if self.hint.renderer:
             output.answer(answer, cast("Render", _load(self.hint.renderer)))
         else:
-            output.prose(with_own_times(shell_words(self.operation.describe(dict(answer)))))
+            from stratagem.call_forms import reword_answer
+
+            said = self.operation.describe(reword_answer(answer, shell_words), shell_words)
+            output.prose(with_own_times(said))
         takes_cursor = "cursor" in self.operation.parameters["properties"]
         if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
             output.note(f"There is more: add --cursor {answer['next']}.")
@@ -363,6 +376,7 @@ class _Parameters:
             elif name in self._hint.single and len(value) == 1:
                 arguments[self._hint.single[name]] = value[0]
             else:
+                _say_how_several_are_given(session, each, value)
                 text = bool(given.get("text")) and each.is_any_json
                 arguments[name] = each.read(value, by_position=by_position, text=text)
                 if each.is_any_json and not text and looks_like_json(arguments[name]):
@@ -470,6 +484,16 @@ class _Described:
         return self._kind == "array" and items.get("type") == "string"
 
     @property
+    def _parts_by_commas(self) -> bool:
+        return self._is_list_of_text and self.name in _PARTED_BY_COMMAS
+
+    def may_mean_several(self, given: Any) -> bool:
+        """Whether one value was given, with a comma that may have been meant to part several."""
+        if not self._is_list_of_text or self.name not in _WITH_COMMAS or len(given) != 1:
+            return False
+        return bool(_COMMA_WITHOUT_SPACE.search(given[0])) and not given[0].startswith("[")
+
+    @property
     def _is_negated(self) -> bool:
         return self.type is bool and self._schema.get("default") is True
 
@@ -478,7 +502,7 @@ class _Described:
         if self._is_file:
             return "a JSON array, or a line each; - reads stdin"
         if self._is_list_of_text:
-            return "repeat for several"
+            return "repeat for several" + (", or a,b" if self._parts_by_commas else "")
         if self._lenient:
             return "JSON, else text; - reads stdin"
         return "JSON; - reads stdin" if self._kind in {"object", "array"} else ""
@@ -511,7 +535,8 @@ class _Described:
             return not given
         if not isinstance(given, str):
             by_words = isinstance(given, list) and not by_position
-            return _read_texts(given) if by_words else given
+            texts = _read_texts(given) if by_words else given
+            return _part_by_commas(texts) if self._parts_by_commas else texts
         if given in self._words:
             return given
         if self._lenient:
@@ -541,6 +566,16 @@ def _check_given_once(name: str, by_position: Any, by_flag: Any) -> None:
         field=name,
         hint="Give one of them. Behind a switch such as --worked stands no value.",
     )
+
+
+def _say_how_several_are_given(session: Session, described: _Described, given: Any) -> None:
+    if described.may_mean_several(given):
+        option = f"--{dash_name(described.name)}"
+        session.output.note(f"{given[0]!r} is taken as one value. Several: {option} A {option} B.")
+
+
+def _part_by_commas(texts: list[str]) -> list[str]:
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def _read_texts(given: list[str]) -> list[str]:
