@@ -2,21 +2,30 @@
 
 Hints and notes name operations as tools are named: `strata_branch with action "list"`. At the
 command line that call is `stratagem branch list`, and in a Python program `memory.branches()`. A
-surface rewords the text when it shows it; whoever writes a hint need not think of that.
+server that lists other tools has `strata_branch_list` for it, or nothing: then the command is
+named, which whoever can write to the database may run. A surface rewords the text when it shows
+it; whoever writes a hint need not think of that.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, Literal
 
 from stratagem.operation import CommandHint, Operation
 from stratagem.operations import TABLE
 from stratagem.schemas import operation_schemas
 
-__all__ = ["CallForm", "command_words", "reword"]
+__all__ = [
+    "CallForm",
+    "command_words",
+    "names_operations",
+    "reword",
+    "reword_answer",
+    "reword_for_tools",
+]
 
 CallForm = Literal["command", "method"]
 
@@ -31,10 +40,71 @@ _WITHOUT_KEY: Final = {"strata_recall": "strata_list", "strata_history": "strata
 # The methods of the SDK for what is an action of one operation.
 _ACTIONS: Final = {"list": "branches"}
 _PREFIX: Final = "strata_"
+# The tools of developer mode that do the same, by what they are given.
+_GRANULAR: Final[Mapping[tuple[str, str | None], str]] = {
+    ("strata_branch", None): "strata_branch_list",
+    ("strata_branch", "switch"): "strata_branch_use",
+    **{
+        ("strata_branch", action): f"strata_branch_{action}"
+        for action in ("create", "delete", "diff", "fork", "list", "merge")
+    },
+    ("strata_recall", None): "strata_kv_list",
+    ("strata_recall", "key"): "strata_kv_get",
+    ("strata_history", None): "strata_event_list",
+    ("strata_history", "key"): "strata_kv_history",
+    ("strata_store", None): "strata_kv_put",
+    ("strata_store", "key"): "strata_kv_put",
+    ("strata_forget", None): "strata_kv_delete",
+    ("strata_forget", "key"): "strata_kv_delete",
+    ("strata_log", None): "strata_event_append",
+    ("strata_status", None): "strata_db_info",
+}
 
 
 def reword(text: str, form: CallForm) -> str:
     """Return a text in which calls are written as they are made on a surface."""
+    said = _replace_calls(text, lambda operation, given: _write_call(operation, given, form))
+    if form == "command":
+        return _OPTION.sub(lambda option: _option(option[1], option[2]), said)
+    return said
+
+
+def reword_for_tools(text: str, listed: Collection[str]) -> str:
+    """Return a text that names no tool but those that a server lists."""
+
+    def write(operation: Operation, given: Mapping[str, str]) -> str | None:
+        if operation.name in listed:
+            return None
+        return _granular_call(operation.name, given, listed) or _write_call(
+            operation, given, "command"
+        )
+
+    return _replace_calls(text, write)
+
+
+def names_operations(text: str) -> bool:
+    """Whether a text names an operation."""
+    return any(operation_schemas(found[0]) is not None for found in _NAME.finditer(text))
+
+
+def reword_answer(answer: Mapping[str, Any], words: Callable[[str], str]) -> dict[str, Any]:
+    """Return an answer whose advice is in the words of whoever reads it; its data stays as it is.
+
+    Advice is the note, the notices of a merge, and what debugging says to do next.
+    """
+    said = dict(answer)
+    if isinstance(note := said.get("note"), str):
+        said["note"] = words(note)
+    if isinstance(notices := said.get("notices"), list):
+        said["notices"] = [words(each) for each in notices]
+    match said.get("next_action"):
+        case {"instructions": str(instructions), **rest}:
+            said["next_action"] = {**rest, "instructions": words(instructions)}
+    return said
+
+
+def _replace_calls(text: str, write: Callable[[Operation, Mapping[str, str]], str | None]) -> str:
+    """Return a text with its calls written anew; a call that is to stay is None."""
     pieces: list[str] = []
     position = 0
     for found in _NAME.finditer(text):
@@ -44,12 +114,13 @@ def reword(text: str, form: CallForm) -> str:
             continue
         operation = TABLE[found[0]]
         arguments, end = _arguments(text, found.end())
-        pieces += [text[position : found.start()], _write_call(operation, arguments, form)]
+        call = write(operation, arguments)
+        pieces += [
+            text[position : found.start()],
+            text[found.start() : end] if call is None else call,
+        ]
         position = end
-    said = "".join(pieces) + text[position:]
-    if form == "command":
-        return _OPTION.sub(lambda option: _option(option[1], option[2]), said)
-    return said
+    return "".join(pieces) + text[position:]
 
 
 def command_words(operation: Operation, arguments: Mapping[str, str]) -> list[str]:
@@ -89,6 +160,16 @@ def _write_call(operation: Operation, arguments: Mapping[str, str], form: CallFo
             return f"`--branch {arguments.get('name', 'NAME')}`"
         return f"`{shlex.join(['stratagem', *command_words(operation, arguments)])}`"
     return _method(operation, arguments)
+
+
+def _granular_call(name: str, given: Mapping[str, str], listed: Collection[str]) -> str | None:
+    """Return the call of the tool of developer mode that does the same; None where none is."""
+    which = given.get("action") or ("key" if "key" in given else None)
+    tool = _GRANULAR.get((name, which))
+    if tool is None or tool not in listed:
+        return None
+    rest = [f"{each} {value!r}" for each, value in given.items() if each != "action"]
+    return f"{tool} with {' and '.join(rest)}" if rest else tool
 
 
 def _command(operation: Operation, arguments: Mapping[str, str]) -> CommandHint | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
@@ -29,6 +30,7 @@ __all__ = [
     "Right",
     "SdkMethod",
     "TransactionState",
+    "advise",
     "operation",
 ]
 
@@ -340,6 +342,14 @@ class CommandHint:
     handler: str = ""
 
 
+_ADVICE_WORDS: ContextVar[Callable[[str], str]] = ContextVar("advice_words", default=str)
+
+
+def advise(text: str) -> str:
+    """Return advice that names operations, in the words of whoever reads the answer."""
+    return _ADVICE_WORDS.get()(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One thing a caller can ask for, alike on every surface.
@@ -433,10 +443,17 @@ class Operation:
         """Whether it can be part of a transaction: all that it does can be undone."""
         return self.run_async is None and not self.irreversible
 
-    def describe(self, answer: Answer) -> str:
-        """Say an answer in words, and what was corrected about the call that it answers."""
+    def describe(self, answer: Answer, words: Callable[[str], str] = str) -> str:
+        """Say an answer in words, and what was corrected about the call that it answers.
+
+        `words` returns advice that names operations as whoever reads the answer calls them.
+        """
         correction = answer.get(CORRECTION)
-        said = self.summarise(answer)
+        token = _ADVICE_WORDS.set(words)
+        try:
+            said = self.summarise(answer)
+        finally:
+            _ADVICE_WORDS.reset(token)
         return f"{said}\n({correction})" if correction else said
 
     def right_for(self, arguments: Mapping[str, Any]) -> Right:

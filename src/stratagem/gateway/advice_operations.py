@@ -12,7 +12,7 @@ from stratagem.gateway.advice.recommendations import RecommendationService
 from stratagem.gateway.advice.tool_inspection import ToolInspection
 from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.rows import row
-from stratagem.operation import CommandHint, Operation, SdkMethod
+from stratagem.operation import CommandHint, Operation, SdkMethod, advise
 
 __all__ = ["OPERATIONS"]
 
@@ -72,7 +72,8 @@ def _say_plan(answer: answers.WorkflowPlan) -> str:
     lines += [f"Beyond maxSteps: {part}" for part in answer["omitted"]]
     lines += [f"Not proven: {each}" for each in answer["unproven"]]
     if answer["runnable"]:
-        lines.append("It can be run: give the definition and the inputs to tools_pipeline.")
+        run = advise("give the definition and the inputs to tools_pipeline.")
+        lines.append(f"It can be run: {run}")
     return "\n".join(lines) or "No tool fits."
 
 

@@ -25,7 +25,7 @@ from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import CommandHint, Operation, SdkMethod
+from stratagem.operation import CommandHint, Operation, SdkMethod, advise
 
 __all__ = ["OPERATIONS"]
 
@@ -35,7 +35,8 @@ _ENUM_SAID: Final = 30
 
 
 def _say_started(execution_id: str) -> str:
-    return f"It goes on as {execution_id}: work_list tells what comes of it, work_cancel ends it."
+    look = advise("work_list tells what comes of it, work_cancel ends it.")
+    return f"It goes on as {execution_id}: {look}"
 
 
 def _say_work(answer: WorkList) -> str:
@@ -54,7 +55,7 @@ def _say_work(answer: WorkList) -> str:
 def _say_cancelled(answer: CancelledWork) -> str:
     if answer["cancelled"]:
         return f"{answer['executionId']} will end."
-    return f"Nothing of yours runs as {answer['executionId']}: see work_list."
+    return f"Nothing of yours runs as {answer['executionId']}: {advise('see work_list.')}"
 
 
 def _say_result(answer: CallAnswer) -> str:

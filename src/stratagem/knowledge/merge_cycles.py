@@ -142,8 +142,9 @@ def _describe(cycle: list[str], closing: Need, named: dict[str, str]) -> str:
         "target_id": target,
         "relationship_type": PREREQUISITE,
     }
-    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    given = " and ".join(f"{name} {value!r}" for name, value in arguments.items())
     return (
         f"Each of these is a prerequisite of the next, in a circle: {circle}. This merge brings "
-        f"{named[source]} → {named[target]}; delete_relationship({given}) breaks the circle there."
+        f"{named[source]} → {named[target]}; "
+        f"delete_relationship with {given} breaks the circle there."
     )

@@ -45,7 +45,7 @@ from stratagem.memory.listing import (
 from stratagem.memory.misses import WILDCARDS, explain_several
 from stratagem.memory.parameters import KEY_ALIASES, Key, Keys, Path, Tags
 from stratagem.memory.service import Memory
-from stratagem.operation import Caller, CommandHint, Operation, operation
+from stratagem.operation import Caller, CommandHint, Operation, advise, operation
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import Foundation
 
@@ -405,11 +405,11 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         said.append(f"Near: {', '.join(near)}.")
         begin = key.rstrip(WILDCARDS)
         if sum(each.startswith(begin) for each in near) > 1:
-            said.append(f"strata_recall with prefix {begin!r} lists all that begin so.")
+            said.append(advise(f"strata_recall with prefix {begin!r} lists all that begin so."))
     if elsewhere:
         names = " and ".join(map(repr, elsewhere))
         found = f"{words.operation} with key {key!r} and namespace {elsewhere[0]!r}"
-        said.append(f"There is such a key in the namespace {names}: {found}.")
+        said.append(f"There is such a key in the namespace {names}: {advise(found)}.")
     return " ".join(said)
 
 
@@ -425,7 +425,7 @@ def _say_time(answer: Mapping[str, Any]) -> list[str]:
     }.get(answer.get("reason", ""))
     if told is None:
         return []
-    before = f"; as_of {answer['before']!r} shows it" if answer.get("before") else ""
+    before = advise(f"; as_of {answer['before']!r} shows it") if answer.get("before") else ""
     return [f"{told} {answer['timestamp']}{before}."]
 
 
@@ -558,7 +558,9 @@ def say_deleted(answer: Mapping[str, Any]) -> str:
     said = [f"Forgot {plural(answer['deleted'], 'entry')} of {name!r}."]
     if kept:
         said.append(f"{plural(kept, 'logged event')} stay{'s' if kept == 1 else ''}.")
-    restoring = f"strata_restore_namespace with name {name!r} and as_of {answer['before']!r}"
+    restoring = advise(
+        f"strata_restore_namespace with name {name!r} and as_of {answer['before']!r}"
+    )
     return " ".join([*said, f"{restoring} brings them back."])
 
 

@@ -35,6 +35,7 @@ from stratagem.operation import (
     CommandHint,
     Operation,
     PersonNeeded,
+    advise,
     operation,
 )
 from stratagem.search.foundation import Foundation
@@ -142,7 +143,9 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
 def _say_found(answer: Mapping[str, Any]) -> str:
     if not answer["results"]:
         place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
-        look = "strata_recall without a key lists what is stored, by prefix or tags where given."
+        look = advise(
+            "strata_recall without a key lists what is stored, by prefix or tags where given."
+        )
         return with_note([f"Nothing was found{place}. {look}"], answer)
     lines = [
         line
@@ -222,14 +225,14 @@ def _say_branch(branch: Mapping[str, Any]) -> str:
 def _say_fork(answer: Mapping[str, Any]) -> str:
     name = answer["name"]
     origin = f" from {answer['parent']!r} at @{answer['forked_at']}" if "parent" in answer else ""
-    work = f'strata_branch with action "switch" and name {name!r}'
+    work = advise(f'strata_branch with action "switch" and name {name!r}')
     verb = "Forked" if origin else "Created the empty branch"
     return f"{verb} {name!r}{origin}. You stay where you are: {work} works on it."
 
 
 def _say_delete(answer: Mapping[str, Any]) -> str:
     name = answer["name"]
-    restore = f'strata_branch with action "restore" and name {name!r}'
+    restore = advise(f'strata_branch with action "restore" and name {name!r}')
     return with_note([f"Deleted {name!r}; {restore} brings it back."], answer)
 
 

@@ -46,10 +46,12 @@ _COUNTERPARTS: Final[Mapping[tuple[str, str], _Counterpart]] = {
 
 
 def reword_note(result: ResultT) -> ResultT:
-    """Name methods instead of operations in the note of a result, where it has one."""
-    note = getattr(result, "note", None)
+    """Name methods instead of operations in what a result advises, where it does."""
+    note, notices = getattr(result, "note", None), getattr(result, "notices", None)
     if isinstance(note, str):
         result.note = as_method(note)  # type: ignore[attr-defined]
+    if isinstance(notices, list):
+        result.notices = [as_method(each) for each in notices]  # type: ignore[attr-defined]
     return result
 
 

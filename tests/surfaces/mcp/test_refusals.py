@@ -100,3 +100,49 @@ def test_values_that_a_hint_only_hints_at_are_listed_whole() -> None:
     assert error_text(error).endswith("allowed: eq, gt, lt, gte")
     said = ValidationFailed("No.", hint="Use eq or gt.", allowed=["eq", "gt"], limit=None)
     assert error_text(said) == "No. Use eq or gt."
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("options", "tool", "arguments", "advice"),
+    [
+        ({"toolsets": ("developer",)}, "strata_kv_get", {"key": "a"}, "strata_branch_list"),
+        ({"toolsets": ("developer",)}, "strata_search", {"query": "x"}, "strata_kv_list"),
+        (
+            {"toolsets": ("knowledge",)},
+            "get_concept",
+            {"concept_id": "x"},
+            "`stratagem branch list`",
+        ),
+        (
+            {"toolsets": ("memory", "knowledge"), "read_only": True},
+            "strata_recall",
+            {"key": "a"},
+            'strata_branch, action "list"',
+        ),
+    ],
+)
+async def test_advice_leads_to_tools_that_the_server_lists(
+    path: Path, options: dict[str, Any], tool: str, arguments: dict[str, Any], advice: str
+) -> None:
+    async with connected(path) as client:
+        await client.call_tool("strata_store", {"key": "b", "value": "b"})
+    place = {} if tool == "strata_search" else {"branch": "nowhere"}
+    async with connected(path, **options) as client:
+        answer = await client.call_tool(tool, {**arguments, **place})
+
+        assert advice in text_of(answer)
+        if place:
+            assert advice in answer.structured_content["hint"]
+
+
+@pytest.mark.anyio
+async def test_stored_data_that_names_tools_is_shown_as_it_is(path: Path) -> None:
+    told = "Ask strata_recall first."
+    async with connected(path, toolsets=("knowledge",)) as client:
+        made = await client.call_tool("create_concept", {"name": "A", "explanation": told})
+        concept = made.structured_content["concept_id"]
+        shown = await client.call_tool("get_concept", {"concept_id": concept})
+
+    assert told in text_of(shown)
+    assert shown.structured_content["concept"]["explanation"] == told

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from stratagem.engine import paths
 from stratagem.engine.values import same
-from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.output import printable, shell_words
 from stratagem.surfaces.cli.tables import (
     brief,
     miss_text,
@@ -98,7 +98,7 @@ def show_merge(console: Console, answer: Answer) -> None:
         soft_wrap=True,
     )
     for notice in answer.get("notices") or ():
-        console.print(printable(notice), style="yellow", soft_wrap=True)
+        console.print(printable(shell_words(notice)), style="yellow", soft_wrap=True)
     _show_changes(console, answer["results"])
     if answer["conflicts"]:
         console.print(f"{plural(len(answer['conflicts']), 'conflict')} to decide:")

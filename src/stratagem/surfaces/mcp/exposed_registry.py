@@ -6,7 +6,8 @@ else of the registry can be called through `tool_execute`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -106,8 +107,14 @@ class ExposedRegistry:
         """Whether a tool is to be seen in its own right."""
         return _is_exposed(name, self._patterns(caller))
 
-    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
-        """Call a registered tool by its own name."""
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        list_tools: Callable[[], Iterable[Tool]],
+    ) -> CallToolResult:
+        """Call a registered tool by its own name; a hint names only tools that are listed."""
         given = {"toolName": name, "arguments": arguments}
         try:
             answer = await self._database.call_async("tool_execute", given, caller)
@@ -115,6 +122,7 @@ class ExposedRegistry:
             if error.details.get("corrections"):
                 # A tool in its own right takes its own arguments and no correctionId.
                 error.hint = _MEANT
+            await asyncio.to_thread(_reword_hint, error, list_tools)
             return forward_error(error) or error_result(error)
         if (forwarded := forward_answer(answer)) is not None:
             return forwarded
@@ -182,6 +190,15 @@ class ExposedRegistry:
             "resources"
         ]
         return found
+
+
+def _reword_hint(error: StratagemError, list_tools: Callable[[], Iterable[Tool]]) -> None:
+    """Name only tools that are listed: which these are is asked for where a hint names any."""
+    from stratagem.call_forms import names_operations, reword_for_tools
+
+    if names_operations(error.hint):
+        listed = {each.name for each in list_tools()}
+        error.reword_hint(lambda hint: reword_for_tools(hint, listed))
 
 
 def _is_exposed(name: str, patterns: Sequence[Mapping[str, Any]]) -> bool:

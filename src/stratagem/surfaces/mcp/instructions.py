@@ -32,10 +32,7 @@ _READING = {
     "knowledge": (
         "- search_concepts_semantic before you explain something; get_prerequisites to teach it."
     ),
-    "gateway": (
-        "- Other tools are behind tool_execute: tools_recommend finds one, tool_help says how to "
-        "call it."
-    ),
+    "gateway": "- Other tools: tools_recommend finds one, tool_help says how to call it.",
 }
 _WRITING = {
     "memory": (
@@ -50,6 +47,7 @@ _WRITING = {
         "- record_outcome whenever a fix was tried; add_incident for a problem nobody knew."
     ),
     "knowledge": "- create_concept what was understood, create_relationship how it hangs together.",
+    "gateway": "- They are called through tool_execute.",
 }
 _ERRORS = "A call that fails says in `hint` what to do next."
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -22,10 +22,8 @@ from stratagem.surfaces.serving.surrogates import escape_surrogates
 __all__ = [
     "OperationTools",
     "UnlistedTool",
-    "answer_form",
     "error_form",
     "error_text",
-    "mask_fault",
 ]
 
 logger = logging.getLogger(__name__)
@@ -73,9 +71,33 @@ class OperationTools:
         operation = self.find(name)
         try:
             answer = self._database.call(name, arguments, caller)
-            return answer_form(operation.describe(answer), answer)
+            return self.answer(operation, answer, caller)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return error_form(mask_fault(name, error))
+            return error_form(self.refusal(name, error, caller))
+
+    def answer(
+        self, operation: Operation, answer: dict[str, Any], caller: Caller
+    ) -> dict[str, Any]:
+        """Return an answer as a result, with advice that leads only to tools that are listed."""
+        from stratagem.call_forms import reword_answer
+
+        words = self._words_for(caller)
+        said = reword_answer(answer, words)
+        return _answer_form(operation.describe(said, words), said)
+
+    def refusal(self, name: str, error: Exception, caller: Caller) -> StratagemError:
+        """Return an error of ours, whose hint leads only to tools that are listed."""
+        masked = _mask_fault(name, error)
+        masked.reword_hint(self._words_for(caller))
+        return masked
+
+    def _words_for(self, caller: Caller) -> Callable[[str], str]:
+        def words(text: str) -> str:
+            from stratagem.call_forms import reword_for_tools
+
+            return reword_for_tools(text, {tool["name"] for tool in self.listing_for(caller)})
+
+        return words
 
     @cached_property
     def _operations(self) -> dict[str, Operation]:
@@ -145,7 +167,7 @@ class OperationTools:
         }
 
 
-def mask_fault(name: str, error: Exception) -> StratagemError:
+def _mask_fault(name: str, error: Exception) -> StratagemError:
     """Return an error of ours; of another, which is logged, a client must not see the inside."""
     if isinstance(error, StratagemError):
         return error
@@ -153,7 +175,7 @@ def mask_fault(name: str, error: Exception) -> StratagemError:
     return InternalFault(f"{name} failed; the server's log says how.")
 
 
-def answer_form(text: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _answer_form(text: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer as a result: for the model in words, for programs as an object."""
     content = [{"type": "text", "text": text}]
     return {"content": content, "structuredContent": answer, "isError": False}

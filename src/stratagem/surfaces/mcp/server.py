@@ -154,10 +154,12 @@ class _Handlers:
             if not tools and caller.tool_sets is None:
                 await self._in_thread(lambda: self._registered.require_set(tool_set, caller))
             return types.ListToolsResult(tools=tools)
-        tools = await self._in_thread(lambda: self._tools.listing_for(caller))
-        if self._settings.expose:
-            tools = [*tools, *await self._in_thread(lambda: self._registered.tools(caller))]
+        tools = await self._in_thread(lambda: self._all_tools(caller))
         return types.ListToolsResult(tools=tools)
+
+    def _all_tools(self, caller: Caller) -> list[types.Tool]:
+        tools = self._tools.listing_for(caller)
+        return [*tools, *self._registered.tools(caller)] if self._settings.expose else tools
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -172,7 +174,12 @@ class _Handlers:
                 context,
                 params,
                 caller,
-                lambda: self._registered.call(params.name, arguments, narrowed),
+                lambda: self._registered.call(
+                    params.name,
+                    arguments,
+                    narrowed,
+                    lambda: self._registered.tools_of_set(narrowed),
+                ),
             )
         exposed = bool(self._settings.expose) and await self._in_thread(
             lambda: self._registered.exposes(params.name, caller)
@@ -185,7 +192,9 @@ class _Handlers:
                 context,
                 params,
                 caller,
-                lambda: self._registered.call(params.name, arguments, caller),
+                lambda: self._registered.call(
+                    params.name, arguments, caller, lambda: self._all_tools(caller)
+                ),
             )
         if self._may_wait and self._tools.waits(params.name):
             return await self._run_waiting(

@@ -14,9 +14,7 @@ from stratagem.surfaces.mcp.forwarded_content import forward_answer, forward_err
 from stratagem.surfaces.mcp.operation_tools import (
     OperationTools,
     UnlistedTool,
-    answer_form,
     error_form,
-    mask_fault,
 )
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -61,9 +59,9 @@ class Tools:
             if (forwarded := forward_answer(answer)) is not None:
                 forwarded.structured_content = without_content(answer)
                 return forwarded
-            return CallToolResult.model_validate(answer_form(operation.describe(answer), answer))
+            return CallToolResult.model_validate(self._plain.answer(operation, answer, caller))
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return _result_of_failure(mask_fault(name, error))
+            return _result_of_failure(self._plain.refusal(name, error, caller))
 
     def load(self) -> None:
         """Read the table of operations, so that asking for one takes no time."""
