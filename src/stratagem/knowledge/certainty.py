@@ -196,7 +196,7 @@ class EvidenceCounts(NamedTuple):
 def count_links(records: ConceptRecords, concept_id: str) -> EvidenceCounts:
     """Return how many relationships speak for and against a concept, and how many say little."""
     counts = dict.fromkeys(("confirms", "contradicts", "supersedes", ""), 0)
-    for each in _read_links(records, records.subject(concept_id)).held(records.at):
+    for each in _read_links(records, records.subject(concept_id)).select_held(records.at):
         counts[each.label if each.counted.weighed else ""] += 1
     return EvidenceCounts(
         counts["confirms"], counts["contradicts"], counts["supersedes"], counts[""]
@@ -227,7 +227,7 @@ class _ConceptLinks(NamedTuple):
 
     kinds: Sequence[Sequence[_CountedLink]]
 
-    def held(self, at: int) -> Iterator[_CountedLink]:
+    def select_held(self, at: int) -> Iterator[_CountedLink]:
         """Return what counts at a moment: the strongest few of each kind that hold then."""
         for links in self.kinds:
             if links:
@@ -237,7 +237,7 @@ class _ConceptLinks(NamedTuple):
         """Return when what counts may change."""
         return {at for links in self.kinds for each in links for at in each.moments()}
 
-    def weighed(self) -> set[int]:
+    def weighing_nodes(self) -> set[int]:
         """Return the concepts whose certainty weighs."""
         return {each.other for links in self.kinds for each in links if each.counted.weighed}
 
@@ -310,7 +310,9 @@ class _Computation:
         numbers = records.reader.records.subjects(CONCEPTS, concept_ids)
         self._links = {each: _read_links(records, numbers[each]) for each in concept_ids}
         self._tried = {each: observations_about(records, each) for each in concept_ids}
-        weighed = sorted({node for links in self._links.values() for node in links.weighed()})
+        weighed = sorted(
+            {node for links in self._links.values() for node in links.weighing_nodes()}
+        )
         self._others = records.by_subject(weighed)
         self._stored = records.computed_certainty([each.id for each in self._others.values()])
         return {each: self._content(each) for each in concept_ids}
@@ -331,7 +333,7 @@ class _Computation:
         """Return when the certainty may change: the latest of those moments, oldest first."""
         links = self._links[concept_id]
         found = links.moments()
-        for node in links.weighed():
+        for node in links.weighing_nodes():
             found |= self._moments_of_base(node)
         return sorted(found)[-limits.CERTAINTY_MOMENTS_MAX :]
 
@@ -359,7 +361,7 @@ class _Computation:
                 * each.strength
                 * (weigh(each.other) if each.counted.weighed else 1.0),
             )
-            for each in self._links[concept_id].held(at)
+            for each in self._links[concept_id].select_held(at)
         )
         return _score((*self._tried[concept_id], *observed))
 

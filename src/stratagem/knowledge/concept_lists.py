@@ -225,7 +225,7 @@ def _with_computed_certainty(
     """Return the concepts that some computed certainties belong to, at every moment."""
     hits = records.reader.log.contents([each.sequence for each in page])
     same = [each for each in page if "moments" not in content_of(hits[each.sequence].payload)]
-    concepts = _unscored(records, [hits[each.sequence].key or "" for each in same])
+    concepts = _read_unscored(records, [hits[each.sequence].key or "" for each in same])
     for each in same:
         concept = concepts.get(hits[each.sequence].key or "")
         if concept is not None:
@@ -238,7 +238,7 @@ def _timed_certainty(
     """Return the concepts whose certainty changes with time, where it is in a range."""
     versions = records.reader.catalogue.with_facet(records.view, TIMED_FACET)
     hits = records.reader.log.contents(versions)
-    concepts = _unscored(records, [hits[each].key or "" for each in versions])
+    concepts = _read_unscored(records, [hits[each].key or "" for each in versions])
     for sequence in versions:
         score = score_at(content_of(hits[sequence].payload), records.at)
         concept = concepts.get(hits[sequence].key or "")
@@ -246,7 +246,7 @@ def _timed_certainty(
             yield ListedVersion(score, sequence), Score(score, computed=True), concept
 
 
-def _unscored(records: ConceptRecords, concept_ids: Sequence[str]) -> dict[str, Concept]:
+def _read_unscored(records: ConceptRecords, concept_ids: Sequence[str]) -> dict[str, Concept]:
     """Return the concepts of some ids to which nobody gave a score."""
     found = records.by_id(concept_ids)
     return {key: each for key, each in found.items() if "certainty_score" not in each.content}
