@@ -132,9 +132,9 @@ class Table(Mapping[str, Operation]):
         return len(list(iter(self)))
 
     def _read_next(self) -> None:
-        # Twice by two threads does no harm: the rows are the same.
+        # Twice by two threads does no harm: the rows are the same, and none is ever taken away.
         at = self._read
-        self._rows = self._rows | {row.name: row for row in SYSTEMS[at][0]()}
+        self._rows.update({row.name: row for row in SYSTEMS[at][0]()})
         self._read = max(self._read, at + 1)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,10 +17,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from stratagem.errors import DatabaseNotFound, StorageUnavailable, ValidationFailed
+from stratagem.errors import (
+    DatabaseNotFound,
+    PermissionDenied,
+    StorageUnavailable,
+    ValidationFailed,
+)
 from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
+    came_with_repository,
     find_memory,
     is_address,
     is_outside_memory,
@@ -39,6 +46,7 @@ __all__ = [
     "local_zone",
     "own_command",
     "personal_path",
+    "refuse_memory_of_repository",
     "typed_command",
 ]
 
@@ -96,11 +104,37 @@ def display_place(place: str) -> str:
 
 
 def database_path(explicit: str | None = None, *, folder: Path | None = None) -> Path:
-    """Return the database to use: the one named, the project's own, or the user's own."""
+    """Return the database to use: the one named, the project's own, or the user's own.
+
+    Raises:
+        PermissionDenied: The project's own came with its repository.
+    """
     if explicit:
         return Path(explicit).expanduser()
     memory = find_memory(str(folder or Path.cwd()))
+    if memory is not None:
+        refuse_memory_of_repository(memory)
     return Path(memory or user_folder()) / DATABASE_NAME
+
+
+def refuse_memory_of_repository(memory: str) -> None:
+    """Refuse a project's memory that git tracks, which nobody has asked for by its name.
+
+    Whoever wrote the repository would have programs started and texts believed in the user's name.
+
+    Raises:
+        PermissionDenied: It came with the repository.
+    """
+    if not came_with_repository(memory):
+        return
+    place = Path(memory) / DATABASE_NAME
+    raise PermissionDenied(
+        f"The memory at {place} came with the repository: git tracks it, so somebody else may have "
+        "written it.",
+        path=str(place),
+        hint=f"If you trust it, name it: --db {shlex.quote(str(place))}. If it is your own: "
+        f"git rm -r --cached {shlex.quote(memory)}",
+    )
 
 
 def personal_path(database: str) -> str | None:

@@ -18,14 +18,14 @@ from typing import Final
 __all__ = [
     "DATABASE_NAME",
     "PROJECT_FOLDER",
+    "came_with_repository",
     "common_git_folder",
     "find_git_folder",
     "find_memory",
     "is_address",
     "is_outside_memory",
-    "is_tracked",
     "outside_memory",
-    "tracks_hooks",
+    "tracked_files",
     "user_config_folder",
     "user_folder",
 ]
@@ -37,6 +37,15 @@ _GIT_FILE_BYTES_MAX: Final = 4_096
 _GIT_CONFIG_BYTES_MAX: Final = 1_000_000
 _SHORT_NAME_CHARS: Final = 40
 _INDEX_BYTES_MAX: Final = 50_000_000
+# Of git's index: see `git help index-format`.
+_INDEX_VERSION_4: Final = b"\0\0\0\x04"
+_INDEX_HEADER_BYTES: Final = 12
+_ENTRY_BYTES: Final = 40
+_EXTENDED_FLAG: Final = 0x4000
+_LENGTH_MASK: Final = 0xFFF
+_DIGEST_BYTES: Final = (20, 32)
+# A file, a link, a submodule.
+_FILE_TYPES: Final = frozenset({0o10, 0o12, 0o16})
 
 
 def is_address(place: str) -> bool:
@@ -158,17 +167,22 @@ def _plain_address(address: str) -> str:
 
 def find_git_folder(folder: str) -> str | None:
     """Return the git folder of a working tree; of a worktree it is one of its own."""
+    top = _find_working_tree(folder)
+    if top is None:
+        return None
+    place = os.path.join(top, ".git")
+    return place if os.path.isdir(place) else _read_git_file(place)
+
+
+def _find_working_tree(folder: str) -> str | None:
+    """Return the top of the working tree that a folder is in."""
     here = os.path.realpath(folder)
-    while True:
-        place = os.path.join(here, ".git")
-        if os.path.isdir(place):
-            return place
-        if os.path.isfile(place):
-            return _read_git_file(place)
+    while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
         if parent == here:
             return None
         here = parent
+    return here
 
 
 def _find_upwards(here: str) -> str | None:
@@ -201,28 +215,116 @@ def _is_own(user: int) -> bool:
     return sys.platform == "win32" or user in {0, os.geteuid()} or os.geteuid() == 0
 
 
-def is_tracked(memory: str, name: str) -> bool:
-    """Whether git has a file of a project's memory: then it came with the repository.
+def tracked_files(memory: str) -> frozenset[str]:
+    """Return the names of files of a project's memory that git has, in lower case.
 
-    Its index is a file with the paths in it, each with a zero behind. In its newest form a path
-    lacks what it has in common with the one before, so the name alone is looked for.
+    They came with the repository. The empty name stands for the folder itself: a link or a
+    submodule in its place brings all that is in it.
     """
-    return name.encode() + b"\0" in _read_index(memory)
+    top = _find_working_tree(os.path.dirname(memory))
+    if top is None:
+        return frozenset()
+    places = {os.path.relpath(place, top) for place in (memory, os.path.realpath(memory))}
+    folders = [os.fsencode(each.replace(os.sep, "/")).lower() for each in places]
+    return frozenset(
+        path[len(folder) + 1 :].decode("utf-8", "replace")
+        for index in _read_indexes(find_git_folder(top) or "")
+        for folder in folders
+        for path in _paths_below(index, folder)
+    )
 
 
-def tracks_hooks(memory: str) -> bool:
-    """Whether git has files of the folder in which hooks keep what they do beside a database."""
-    return f"{DATABASE_NAME}-hooks/".encode() in _read_index(memory)
+def came_with_repository(memory: str) -> bool:
+    """Whether git has the database of a project's memory, or a file that belongs to it."""
+    return any(not name or name.startswith(DATABASE_NAME) for name in tracked_files(memory))
 
 
-def _read_index(folder: str) -> bytes:
-    """Return the index of the working tree that a folder is in; empty where it is in none."""
-    git = find_git_folder(folder)
+def _read_indexes(git: str) -> Iterator[bytes]:
+    """Yield the files that list what git tracks: of a split index, also those it is based on."""
     try:
-        with open(os.path.join(git or "", "index"), "rb") as file:
-            return file.read(_INDEX_BYTES_MAX)
+        shared = [each for each in os.listdir(git) if each.startswith("sharedindex.")]
     except OSError:
-        return b""
+        return
+    for name in ("index", *shared):
+        try:
+            with open(os.path.join(git, name), "rb") as file:
+                yield file.read(_INDEX_BYTES_MAX)
+        except OSError:
+            continue
+
+
+def _paths_below(index: bytes, folder: bytes) -> Iterator[bytes]:
+    """Yield the path of a folder and those below it, as far as an index has them, in lower case."""
+    paths = _plain_paths(index, folder)
+    if index[4:8] == _INDEX_VERSION_4:
+        paths = [each for size in _DIGEST_BYTES for each in _compressed_paths(index, size)]
+    for path in paths:
+        if path == folder or path.startswith(folder + b"/"):
+            yield path
+
+
+def _plain_paths(index: bytes, beginning: bytes) -> list[bytes]:
+    """Return the paths of an index that begin in a certain way, without reading all the others."""
+    paths = []
+    lower = index.lower()
+    at = lower.find(beginning)
+    while at >= 0:
+        path = lower[at : lower.find(b"\0", at)]
+        if _is_entry(index, at, len(path)):
+            paths.append(path)
+        at = lower.find(beginning, at + len(beginning))
+    return paths
+
+
+def _is_entry(index: bytes, at: int, length: int) -> bool:
+    """Whether what stands at a place of an index is the path of an entry.
+
+    The type of the file and the length of the path are before it. An index also holds the names of
+    folders, and a path may be the end of a longer one.
+    """
+    for flags in (at - 2, at - 4):
+        if int.from_bytes(index[flags : flags + 2], "big") & _LENGTH_MASK != min(
+            length, _LENGTH_MASK
+        ):
+            continue
+        for digest_bytes in _DIGEST_BYTES:
+            mode = flags - digest_bytes - 16
+            if int.from_bytes(index[mode : mode + 4], "big") >> 12 in _FILE_TYPES:
+                return True
+    return False
+
+
+def _compressed_paths(index: bytes, digest_bytes: int) -> list[bytes]:
+    """Return the paths of an index of version 4, as git's `index-format` describes its entries.
+
+    Each leaves out how it begins like the one before it. None are returned where the names of
+    objects are longer or shorter than said: which they are stands in the repository's settings.
+    """
+    paths: list[bytes] = []
+    path, at = b"", _INDEX_HEADER_BYTES
+    try:
+        for _ in range(int.from_bytes(index[8:12], "big")):
+            at += _ENTRY_BYTES + digest_bytes
+            flags = int.from_bytes(index[at : at + 2], "big")
+            dropped, at = _read_offset(index, at + (4 if flags & _EXTENDED_FLAG else 2))
+            end = index.index(b"\0", at)
+            path = path[: len(path) - dropped] + index[at:end].lower()
+            if flags & _LENGTH_MASK != min(len(path), _LENGTH_MASK):
+                return []
+            paths.append(path)
+            at = end + 1
+    except (IndexError, ValueError):
+        return []
+    return paths
+
+
+def _read_offset(index: bytes, at: int) -> tuple[int, int]:
+    """Return a number of git's variable length, and where it ends."""
+    number = index[at] & 0x7F
+    while index[at] & 0x80:
+        at += 1
+        number = ((number + 1) << 7) | (index[at] & 0x7F)
+    return number, at + 1
 
 
 def _read_git_file(place: str) -> str | None:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from stratagem.capture.kinds import DRAFT_KEPT, DRAFTS
@@ -22,7 +21,7 @@ from stratagem.errors import BranchExists, InvalidInput, StratagemError, Validat
 from stratagem.memory.kinds import EVENT_LOGGED, TRUST, UNTRUSTED, logged_events
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
-from stratagem.projects import is_address, tracks_hooks
+from stratagem.projects import is_address, tracked_files
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
@@ -47,7 +46,7 @@ def take_spooled(foundation: Foundation, database: str) -> int:
     spool = Spool(database)
     if spool.is_empty() or foundation.store.read_only:
         return 0
-    if not is_address(database) and tracks_hooks(str(Path(database).parent)):
+    if not is_address(database) and tracked_files(f"{database}-hooks"):
         # No hook of this user's left it: whoever wrote the repository would be taken for the user.
         logger.warning("The spool of %s is part of a repository, and is not read.", database)
         return 0

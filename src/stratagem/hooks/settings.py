@@ -12,10 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from stratagem.projects import (
     DATABASE_NAME,
-    PROJECT_FOLDER,
+    came_with_repository,
     find_memory,
-    is_tracked,
-    tracks_hooks,
+    tracked_files,
     user_config_folder,
     user_folder,
 )
@@ -73,6 +72,8 @@ HOOK_SETTINGS: Final = (
         "SECONDS",
     ),
 )
+# What a file that came with a repository cannot set.
+_OF_USER_ONLY: Final = frozenset({"db", "redaction"})
 _DEFAULTS: Final = _SHARED | {each.name: each.default for each in HOOK_SETTINGS}
 
 
@@ -116,9 +117,10 @@ def read_settings(folder: str) -> HookSettings:
     switched_off = _names(given["hooks_off"])
     if memory:
         theirs = _read_file(os.path.join(memory, _FILE_NAME))
-        if "db" in theirs and is_tracked(memory, f"{PROJECT_FOLDER}/{_FILE_NAME}"):
-            # Whoever wrote the repository says where this user's memory is.
-            del theirs["db"]
+        if theirs.keys() & _OF_USER_ONLY and not tracked_files(memory).isdisjoint({"", _FILE_NAME}):
+            # Whoever wrote the repository says neither where this user's memory is nor what is
+            # masked in it.
+            theirs = {name: said for name, said in theirs.items() if name not in _OF_USER_ONLY}
         given |= theirs
         # What the user has switched off everywhere no project switches on.
         switched_off |= _names(theirs.get("hooks_off", "none"))
@@ -128,7 +130,7 @@ def read_settings(folder: str) -> HookSettings:
             given[name] = told
             switched_off = _names(told) if name == "hooks_off" else switched_off
     own = os.path.join(user_folder(), DATABASE_NAME)
-    if memory and not given["db"] and (is_tracked(memory, DATABASE_NAME) or tracks_hooks(memory)):
+    if memory and not given["db"] and came_with_repository(memory):
         # It came with the repository: nobody here has stored what it says.
         switched_off |= {"all"}
     database = os.path.expanduser(given["db"]) or (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.places import display_place, own_command
+from stratagem.places import display_place, own_command, refuse_memory_of_repository
 from stratagem.projects import (
     DATABASE_NAME,
     PROJECT_FOLDER,
@@ -217,6 +217,8 @@ def _project_memory(session: Session, folders: Folders, *, outside: bool) -> Pat
     if session.options.db:
         return None
     own, there = folders.here / PROJECT_FOLDER, find_memory(str(folders.here))
+    if there is not None:
+        refuse_memory_of_repository(there)
     if not outside:
         elsewhere = there is not None and Path(there).parent not in folders.here.parents
         return Path(there) if there is not None and elsewhere else own

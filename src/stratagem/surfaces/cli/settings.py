@@ -21,12 +21,21 @@ from stratagem import limits
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
 from stratagem.hooks.settings import HOOK_SETTINGS
-from stratagem.projects import PROJECT_FOLDER, find_memory
+from stratagem.projects import PROJECT_FOLDER, find_memory, tracked_files
 
 __all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
 
 FILE_NAME: Final = "config.toml"
 PREFIX: Final = "STRATAGEM_"
+# What a file that came with a repository may set: nothing that opens this machine to whoever wrote
+# it, or sends them what is remembered here. Any other setting is refused.
+_OF_REPOSITORIES: Final = frozenset(
+    {
+        *("namespace", "branch", "durability", "embedder", "auto_embed", "relevance_min"),
+        *("read_only", "toolsets", "developer", "expose", "port", "workers"),
+        *("max_connections", "log_format", *(each.name for each in HOOK_SETTINGS)),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +287,9 @@ def _read(file: Path) -> dict[str, str]:
                 path=str(file),
                 hint=f"There are: {', '.join(SETTINGS)}.",
             )
-        if file.parent.name == PROJECT_FOLDER and not SETTINGS[name].of_projects:
+        if reason := _refusal(SETTINGS[name], file):
             raise InvalidInput(
-                f"{file} cannot set {name}: a project may have been written by anybody.",
+                f"{file} cannot set {name}: {reason}.",
                 path=str(file),
                 hint=f"Set it in your own {FILE_NAME}, or as {SETTINGS[name].variable}.",
             )
@@ -292,3 +301,15 @@ def _read(file: Path) -> dict[str, str]:
                 hint="Correct the file.",
             )
     return {name: SETTINGS[name].text(value) for name, value in given.items()}
+
+
+def _refusal(setting: Setting, file: Path) -> str:
+    """Return why a file may not have a setting; empty where it may."""
+    if file.parent.name != PROJECT_FOLDER:
+        return ""
+    if not setting.of_projects:
+        return "a project may have been written by anybody"
+    if setting.name in _OF_REPOSITORIES:
+        return ""
+    tracked = tracked_files(str(file.parent))
+    return "it came with the repository: git tracks it" if tracked & {"", FILE_NAME} else ""
