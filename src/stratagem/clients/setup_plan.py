@@ -130,9 +130,14 @@ class SetupPlan:
 
 
 class _Texts:
-    """The files that a plan is about, as they would be after each step of it."""
+    """The files that a plan is about, as they would be after each step of it.
 
-    def __init__(self) -> None:
+    `project`: the folder that none of them may lead out of by a link, which would be that of
+    whoever wrote the project. Links to one's own settings are followed.
+    """
+
+    def __init__(self, project: Path | None) -> None:
+        self._project = project
         self._before: dict[Path, str | None] = {}
         self._after: dict[Path, str | None] = {}
         self._clients: dict[Path, list[str]] = {}
@@ -143,6 +148,7 @@ class _Texts:
     ) -> None:
         """Change a file by a function of its text; a function that returns None removes it."""
         try:
+            self._check_place(file)
             if file not in self._before:
                 self._before[file] = self._after[file] = read_settings(file)
             there = self._after[file]
@@ -155,6 +161,13 @@ class _Texts:
         users = self._clients.setdefault(file, [])
         if client not in users:
             users.append(client)
+
+    def _check_place(self, file: Path) -> None:
+        if self._project is None or not file.is_relative_to(self._project):
+            return
+        place = file.resolve()
+        if not place.is_relative_to(self._project.resolve()):
+            raise InvalidInput(f"It leads out of the project, to {place}.", file=str(file))
 
     def changes(self) -> list[FileChange]:
         return [
@@ -184,7 +197,7 @@ def plan_setup(
     guidance: bool,
 ) -> SetupPlan:
     """Return what sets clients up; `named` says that somebody asked for these very clients."""
-    texts, plan = _Texts(), SetupPlan()
+    texts, plan = _Texts(folders.here if scope == "project" else None), SetupPlan()
     for client in clients:
         place, where = _server_place(client, scope, named=named)
         if place is None:
@@ -218,7 +231,7 @@ def plan_removal(
     folders: Folders, record: SettingsRecord, clients: Sequence[AgentClient], scope: Scope
 ) -> SetupPlan:
     """Return what undoes a set-up: exactly, where nobody changed a file since."""
-    texts, plan = _Texts(), SetupPlan()
+    texts, plan = _Texts(folders.here if scope == "project" else None), SetupPlan()
     names = {client.name for client in clients}
     restored: dict[Path, FileChange] = {}
     for client, file, drop in _removals(clients, scope, folders):

@@ -43,6 +43,8 @@ __all__ = ["Generation", "Models"]
 _SETTING: Final = "generation_model"
 # The key itself is never stored: only the name of the variable that holds it.
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
+# Everybody who reads is shown it, so it holds no password.
+_ENDPOINT: Final = re.compile(r"https?://[^\s@]{1,500}")
 _CONFIGURE: Final = (
     "A person configures one: strata_configure_model with endpoint, such as "
     "http://localhost:11434/v1, and model; a private host has to be allowed with --allow-host."
@@ -71,9 +73,9 @@ class Models(BoundSystem):
         ] = None,
     ) -> ModelConfiguration:
         """Say which model text is generated with, for everybody who uses this database."""
-        if not re.fullmatch(r"https?://[^\s]{1,500}", endpoint):
+        if not _ENDPOINT.fullmatch(endpoint):
             raise ValidationFailed(
-                "`endpoint` is an address: http:// or https://.",
+                "`endpoint` is an address, http:// or https://, without a user or a password.",
                 field="endpoint",
                 hint="Such as https://api.openai.com/v1 or http://localhost:11434/v1.",
             )

@@ -169,7 +169,12 @@ UPKEEP_OPERATIONS = (
         "Say which model text is generated with: an OpenAI-compatible endpoint.",
         positional=("endpoint", "model", "api_key"),
         right="admin",
-        person=PersonNeeded("says where prompts are sent", _configure_command),
+        person=PersonNeeded(
+            "says where prompts are sent",
+            _configure_command,
+            # The variable is of the server's environment, which is of every workspace.
+            of_host=lambda given: given.get("api_key") is not None,
+        ),
     ),
     _generation(
         "strata_generate",

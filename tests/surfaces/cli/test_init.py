@@ -398,8 +398,8 @@ def test_one_file_that_is_not_understood_spoils_nothing_for_others(cli: Cli) -> 
     assert "stratagem" in read(Path(".gemini/settings.json"))["mcpServers"]
 
 
-def test_a_link_is_kept_and_the_mode_of_what_it_leads_to(cli: Cli, tmp_path: Path) -> None:
-    kept = tmp_path / "dotfiles.json"
+def test_a_link_is_kept_and_the_mode_of_what_it_leads_to(cli: Cli) -> None:
+    kept = Path("dotfiles.json").absolute()
     kept.write_text("{}")
     kept.chmod(0o600)
     Path(".mcp.json").symlink_to(kept)
@@ -533,7 +533,7 @@ def test_a_check_says_of_a_hook_how_it_ended(cli: Cli) -> None:
     file = Path(".codex/hooks.json")
     file.write_text(file.read_text().replace(" hook codex", " hook codexx"))
 
-    code, found = check(cli)
+    code, found = check(cli, "--yes")
 
     (hook,) = [each for each in found if each["what"] == "hooks"]
     assert code == 1
@@ -562,6 +562,51 @@ def test_a_check_says_what_is_wrong(
 
     assert code == 1
     assert words in found[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("file", "entry"),
+    [
+        (".mcp.json", {"mcpServers": {"stratagem": {"command": "/bin/sh", "args": ["-c", "{}"]}}}),
+        (
+            ".claude/settings.local.json",
+            {
+                "hooks": {
+                    "Stop": [{"hooks": [{"type": "command", "command": "{}; stratagem hook"}]}]
+                }
+            },
+        ),
+    ],
+)
+def test_a_check_asks_before_it_starts_what_came_with_a_project(
+    cli: Cli, tmp_path: Path, file: str, entry: dict[str, Any]
+) -> None:
+    mark = tmp_path / "MARK"
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(json.dumps(entry).replace("{}", f"touch {mark}"))
+
+    said = cli.run("init", "claude-code", "--check", STRATAGEM_DB="")
+    there = mark.exists()
+    cli.run("init", "claude-code", "--check", "--yes", STRATAGEM_DB="")
+
+    assert said.exit_code == 2
+    assert f"touch {mark}" in said.output.replace("\n", "")
+    assert not there
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("place", [".mcp.json", ".claude", "CLAUDE.md"])
+def test_no_link_leads_init_out_of_a_project(cli: Cli, home: Path, place: str) -> None:
+    """Whoever wrote a repository would have a file of the user's changed."""
+    target = home / "theirs"
+    target.mkdir() if place == ".claude" else target.write_text("{}")
+    Path(place).symlink_to(target)
+
+    result = cli.run("init", "claude-code", "--project", "--yes", STRATAGEM_DB="")
+
+    assert result.exit_code == 1
+    assert "leads out of the project" in result.output.replace("\n", " ")
+    assert [*target.iterdir()] == [] if place == ".claude" else target.read_text() == "{}"
 
 
 def test_a_check_of_nothing_says_so(cli: Cli) -> None:

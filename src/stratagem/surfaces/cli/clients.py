@@ -141,7 +141,7 @@ def _init(
     top = Path.cwd() if project or user else _repository(Path.cwd())
     folders = Folders.of_this_machine(top)
     if check:
-        _check(session, _select_clients(clients, folders, every=True), folders)
+        _check(session, _select_clients(clients, folders, every=True), folders, yes=yes)
         return
     scope: Scope = "project" if project or (top and not user) else "user"
     memory = _project_memory(session, folders, outside=outside) if scope == "project" else None
@@ -461,10 +461,20 @@ def _answer(
     }
 
 
-def _check(session: Session, clients: Sequence[AgentClient], folders: Folders) -> None:
-    """Start everything that is set up, and say what came of it."""
-    from stratagem.clients.health_check import check_clients
+def _check(
+    session: Session, clients: Sequence[AgentClient], folders: Folders, *, yes: bool
+) -> None:
+    """Start everything that is set up, and say what came of it; ask first about a stranger's."""
+    from stratagem.clients.health_check import check_clients, foreign_commands
+    from stratagem.clients.settings_files import SettingsRecord
 
+    foreign = foreign_commands(clients, folders, SettingsRecord(_record_file()))
+    for file, words in foreign:
+        session.output.note(
+            f"{file} was not written by init, or has changed since. It names: {words}"
+        )
+    if foreign and not confirm(session.output, "Start these commands?", yes=yes):
+        raise typer.Abort
     found = check_clients(clients, folders)
     ok = bool(found) and all(each.ok for each in found)
     if session.output.json:

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
@@ -226,11 +227,21 @@ class Database:
                 sign_in_address=lambda: (self.address, own) if self.address else None,
                 personal=given.personal if place is None else None,
                 git_folder=given.git_folder if place is None else None,
-                bundles=given.bundles,
+                bundles=self._bundle_folder(own),
             )
         )
         runtime.look_at_clock()
         return runtime
+
+    def _bundle_folder(self, workspace: str) -> str | None:
+        """Return the folder for the bundles of a workspace: nobody reads those of another."""
+        if self._settings.bundles is None or not workspace:
+            return self._settings.bundles
+        operators = Path(self._settings.bundles).expanduser()
+        folder = operators / "workspaces" / workspace
+        if operators.is_dir() and not self._settings.read_only:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(folder)
 
     def _try_to_open(self) -> None:
         try:
