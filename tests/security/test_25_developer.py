@@ -38,7 +38,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     path = tmp_path_factory.mktemp("developer") / "memory.db"
     bundles = path.parent / "bundles"
     bundles.mkdir()
-    many = {"rate": 1_000_000}
+    many: Any = {"rate": 1_000_000}
     tokens = {
         "admin": make_token(path, "admin", "*:admin", **many),
         "reader": make_token(path, "reader", "*:read", **many),
