@@ -29,7 +29,7 @@ after them. A reading takes the one of its moment (`records.score_at`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -196,7 +196,8 @@ class EvidenceCounts(NamedTuple):
 def count_links(records: ConceptRecords, concept_id: str) -> EvidenceCounts:
     """Return how many relationships speak for and against a concept, and how many say little."""
     counts = dict.fromkeys(("confirms", "contradicts", "supersedes", ""), 0)
-    for each in _read_links(records, records.subject(concept_id)).select_held(records.at):
+    node = records.subject(concept_id)
+    for each in _read_links(records, [node])[node].select_held(records.at):
         counts[each.label if each.counted.weighed else ""] += 1
     return EvidenceCounts(
         counts["confirms"], counts["contradicts"], counts["supersedes"], counts[""]
@@ -242,23 +243,66 @@ class _ConceptLinks(NamedTuple):
         return {each.other for links in self.kinds for each in links if each.counted.weighed}
 
 
-def _read_links(records: ConceptRecords, node: int) -> _ConceptLinks:
-    """Return the relationships of a concept that count at some moment.
+class _Periods:
+    """When relationships and the concepts at their other ends hold; each is read once."""
+
+    def __init__(self, records: ConceptRecords) -> None:
+        self._records = records
+        self._of_links: dict[int, Mapping[str, Any]] = {}
+        self._of_concepts: dict[int, Mapping[str, Any]] = {}
+
+    def read(self, links: Iterable[LinkEnd]) -> None:
+        """Read the periods of some relationships."""
+        fresh = [link for link in links if link.sequence not in self._of_links]
+        others = {link.other for link in fresh} - self._of_concepts.keys()
+        reader = self._records.reader
+        contents = reader.log.contents([link.sequence for link in fresh]) if fresh else {}
+        self._of_links |= {key: _period(each.payload) for key, each in contents.items()}
+        lineage = self._records.view.lineage
+        found = reader.records.current_many(lineage, sorted(others)) if others else {}
+        self._of_concepts |= {key: _period(each.version.payload) for key, each in found.items()}
+
+    def of(self, link: LinkEnd) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the periods of a relationship and of the concept at its other end."""
+        return self._of_links[link.sequence], self._of_concepts[link.other]
+
+
+_ALWAYS: Final[Mapping[str, Any]] = {}
+
+
+def _period(payload: bytes | None) -> Mapping[str, Any]:
+    """Return when a record holds; most say nothing of it, and are not parsed."""
+    return content_of(payload) if payload and b'"valid_' in payload else _ALWAYS
+
+
+def _read_links(records: ConceptRecords, nodes: Collection[int]) -> dict[int, _ConceptLinks]:
+    """Return the relationships of some concepts that count at some moment.
 
     As long as the strongest few all hold always, no others ever count.
     """
+    periods = _Periods(records)
     strongest = {
-        kind: _strongest(records, node, kind, counted.most) for kind, counted in _WEIGHTS.items()
+        node: {
+            kind: _read_strongest(records, node, kind, counted.most)
+            for kind, counted in _WEIGHTS.items()
+        }
+        for node in nodes
     }
-    links = _with_periods(records, strongest)
-    if links.moments():
-        full = {kind for kind, ends in strongest.items() if len(ends) == _WEIGHTS[kind].most}
-        strongest |= {kind: _strongest(records, node, kind, limits.LINKS_READ_MAX) for kind in full}
-        return _with_periods(records, strongest) if full else links
-    return links
+    periods.read(link for kinds in strongest.values() for ends in kinds.values() for link in ends)
+    found = {}
+    for node, kinds in strongest.items():
+        links = _with_periods(periods, kinds)
+        full = [kind for kind, ends in kinds.items() if len(ends) == _WEIGHTS[kind].most]
+        if full and links.moments():
+            for kind in full:
+                kinds[kind] = _read_strongest(records, node, kind, limits.LINKS_READ_MAX)
+                periods.read(kinds[kind])
+            links = _with_periods(periods, kinds)
+        found[node] = links
+    return found
 
 
-def _strongest(
+def _read_strongest(
     records: ConceptRecords, node: int, kind: tuple[str, bool], most: int
 ) -> list[LinkEnd]:
     label, outgoing = kind
@@ -268,26 +312,15 @@ def _strongest(
 
 
 def _with_periods(
-    records: ConceptRecords, strongest: Mapping[tuple[str, bool], Sequence[LinkEnd]]
+    periods: _Periods, kinds: Mapping[tuple[str, bool], Sequence[LinkEnd]]
 ) -> _ConceptLinks:
-    ends = [link for links in strongest.values() for link in links]
-    if not ends:
-        return _ConceptLinks(())
-    contents = records.reader.log.contents([link.sequence for link in ends])
-    others = records.by_subject(sorted({link.other for link in ends}))
     return _ConceptLinks(
         [
             [
-                _CountedLink(
-                    link.label,
-                    _WEIGHTS[kind],
-                    link.weight,
-                    link.other,
-                    (content_of(contents[link.sequence].payload), others[link.other].content),
-                )
+                _CountedLink(link.label, _WEIGHTS[kind], link.weight, link.other, periods.of(link))
                 for link in links
             ]
-            for kind, links in strongest.items()
+            for kind, links in kinds.items()
         ]
     )
 
@@ -308,7 +341,8 @@ class _Computation:
         """Return what is kept of the certainty of each concept."""
         records = self.records
         numbers = records.reader.records.subjects(CONCEPTS, concept_ids)
-        self._links = {each: _read_links(records, numbers[each]) for each in concept_ids}
+        links = _read_links(records, numbers.values())
+        self._links = {each: links[numbers[each]] for each in concept_ids}
         self._tried = {each: observations_about(records, each) for each in concept_ids}
         weighed = sorted(
             {node for links in self._links.values() for node in links.weighing_nodes()}
