@@ -11,6 +11,7 @@ from rich.console import Console
 
 from evals import (
     answers,
+    concepts,
     debug,
     entries,
     incidents,
@@ -29,6 +30,7 @@ SUITES: Final[dict[str, Suite]] = {
     for suite in (
         recall.SUITE,
         entries.SUITE,
+        concepts.SUITE,
         answers.SUITE,
         incidents.SUITE,
         debug.SUITE,
@@ -110,7 +112,8 @@ def _parser() -> argparse.ArgumentParser:
         "--half",
         choices=["report", "tuning"],
         default="report",
-        help="tools, entries, injection: which half; numbers were chosen on the tuning half",
+        help="tools, entries, concepts, injection: which half; numbers were chosen on the tuning "
+        "half",
     )
     parser.add_argument("--save", type=Path, help="tools: where to write the ranks")
     parser.add_argument("--against", type=Path, help="tools: ranks to compare with")

@@ -3,7 +3,9 @@
 The index orders what it finds by comparing it with the best hit, so the best of nothing would look
 like a find. Each concept is therefore judged by itself (`search.relevance`): what has next to
 nothing to do with the query is left out, and `similarity` is the cosine of the model, whatever
-else was found; without a vector it is the share of the query's words that the concept has.
+else was found; without a vector it is the share of the query's words that the concept has. A
+cosine that is much for one query is nothing for another, so what is left out is decided by how far
+it is above what random words have with this query (`search.nearness`), where the embedder knows.
 
 The index knows nothing of certainty, validity and succession, so it is asked for ever more until
 enough of what it finds may be shown, or what it finds has nothing to do with the query any more.
@@ -62,6 +64,7 @@ class JudgedConcept:
     hit: ConceptHit
     concept: Concept
     relevance: float
+    is_relevant: bool
 
 
 @dataclass(slots=True)
@@ -153,8 +156,9 @@ class _Judge:
         for ranked in ranking.found:
             if ranked.sequence not in self._known:
                 continue
-            judged = _judge(ranked, asked, coverage, self._known[ranked.sequence])
-            if judged.relevance < relevance.floor("concept", ranked.cosine):
+            near = ranking.nearness.of_cosine(ranked.cosine) if ranking.nearness else math.nan
+            judged = _judge(ranked, near, asked, coverage, self._known[ranked.sequence])
+            if not judged.is_relevant:
                 continue
             self.relevant += 1
             if self._may_be_shown(judged):
@@ -198,6 +202,7 @@ _UNDISPUTED: Final = Dispute()
 
 def _judge(
     ranked: Ranked,
+    near: float,
     asked: frozenset[str],
     coverage: relevance.Coverage,
     known: _ReadConcept,
@@ -222,5 +227,10 @@ def _judge(
         dispute.contested_by or None,
         **render_period(content),
     )
-    value = relevance.score(covered, relevance.likeness(ranked.cosine))
-    return JudgedConcept(hit, concept, value)
+    if math.isnan(near):
+        value = relevance.score(covered, relevance.likeness(ranked.cosine))
+        floor = relevance.floor("concept", ranked.cosine)
+    else:
+        value = relevance.score(covered, relevance.likeness_by_nearness(near))
+        floor = relevance.NEAR_CONCEPT_FLOOR
+    return JudgedConcept(hit, concept, value, value >= floor)

@@ -172,12 +172,12 @@ class HitReader:
         return near if found.is_entry else near - relevance.LABEL_NEARNESS
 
     def _likeness_of_short(self, found: _Found, covered: float, near: float) -> float:
-        alike = relevance.short_likeness(near)
+        alike = relevance.likeness_by_nearness(near)
         nearness = self._ranking.nearness
         sure = relevance.score(covered, alike) >= relevance.UNSURE
         if nearness is None or not found.is_entry or sure:
             return alike
-        return relevance.short_likeness(near, nearness.of_key(found.title))
+        return relevance.likeness_by_nearness(near, nearness.of_key(found.title))
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)

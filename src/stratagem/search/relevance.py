@@ -9,7 +9,7 @@ same; 0 that it has nothing to do with the query.
 
 An entry of a few words (`city`: Oslo) shares none with the question that it answers, and its
 cosine is low. Its likeness is how much nearer it and its key are to the query than random words
-are (`nearness`).
+are (`nearness`). So is that of a concept, which is asked for in other words than explain it.
 
 A query about something that was never stored still shares a word with some text, and no two texts
 are wholly unlike. Below a floor, which depends on the kind of text, a hit is none.
@@ -26,20 +26,21 @@ __all__ = [
     "CONTEXT_SHARE",
     "FLOORS",
     "LABEL_NEARNESS",
+    "NEAR_CONCEPT_FLOOR",
     "SHORT_CHARS_MAX",
     "TERMS_ENOUGH",
     "UNSURE",
     "Coverage",
     "floor",
     "likeness",
+    "likeness_by_nearness",
     "score",
-    "short_likeness",
 ]
 
 # The cosine of texts that have nothing in common, and of texts that say the same.
 _UNLIKE_COSINE: Final = 0.25
 _SAME_COSINE: Final = 0.85
-# The same for the nearness of texts of at most so many characters.
+# The same for the nearness of texts, and up to how many characters an entry is held to that.
 _UNLIKE_NEARNESS: Final = 1.0
 _SAME_NEARNESS: Final = 6.0
 SHORT_CHARS_MAX: Final = 100
@@ -58,6 +59,9 @@ UNSURE: Final = 0.5
 # questions, and three hits instead of ten on average.
 _WORDS_ONLY: Final = 0.6
 FLOORS: Final[Mapping[str, float]] = {"entry": 0.24, "event": 0.24, "concept": 0.24}
+# Of a concept whose likeness is by nearness: the least at which four in five questions about other
+# subjects find nothing, on the tuning half of `python -m evals concepts`.
+NEAR_CONCEPT_FLOOR: Final = 0.4
 
 
 def floor(kind: str, cosine: float) -> float:
@@ -89,8 +93,8 @@ def likeness(cosine: float) -> float:
     return 0.0 if math.isnan(cosine) else _share(cosine, _UNLIKE_COSINE, _SAME_COSINE)
 
 
-def short_likeness(near: float, key: float = -math.inf) -> float:
-    """Return the likeness of an entry of a few words, by how near it is, or with its key."""
+def likeness_by_nearness(near: float, key: float = -math.inf) -> float:
+    """Return the likeness of a text by how near it is, or of an entry together with its key."""
     return _share(max(near, (near + key) / 2), _UNLIKE_NEARNESS, _SAME_NEARNESS)
 
 

@@ -205,3 +205,23 @@ def test_one_search_finds_entries_concepts_and_incidents(meaning: Knowing) -> No
     refused = meaning.refusal("strata_search", query=query, kinds=["concepts"])
     assert refused["details"]["field"] == "kinds"
     assert meaning("strata_search", query="zebra migrations", kinds=every)["results"] == []
+
+
+@proves("knowledge:similarity")
+def test_a_question_in_other_words_finds_and_one_about_something_else_does_not(
+    meaning: Knowing,
+) -> None:
+    for name, explanation in (
+        ("Entropy", "A measure of disorder; in a closed system it never decreases."),
+        ("Binary search", "Finds a value in a sorted list by halving the range it can be in."),
+        ("Sonnet", "A poem of fourteen lines with a fixed scheme of rhymes."),
+    ):
+        meaning.concept(name, explanation)
+
+    found = meaning("search_concepts_semantic", query="Why does heat not flow back by itself?")
+    other = meaning("search_concepts_semantic", query="lyrics of a sea shanty about whales")
+
+    assert found["results"][0]["name"] == "Entropy"
+    assert (found["results"][0]["similarity_kind"], other["results"]) == ("cosine", [])
+    # A lower cosine than the one that is left out: the number stays what it is.
+    assert found["results"][0]["similarity"] < 0.4

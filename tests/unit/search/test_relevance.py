@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from stratagem.search.relevance import Coverage, likeness, score, short_likeness
+from stratagem.search.relevance import Coverage, likeness, likeness_by_nearness, score
 
 RARITY = {"budget": 1.0, "paris": 2.0, "market": 0.0}
 
@@ -35,5 +35,11 @@ def test_words_and_meaning_add_up_and_stay_below_one() -> None:
 
 
 def test_an_entry_that_is_no_nearer_than_random_words_is_unlike() -> None:
-    assert short_likeness(-math.inf) == short_likeness(0.9) == 0.0
-    assert 0.0 < short_likeness(2.0) < short_likeness(4.0) < short_likeness(9.0) == 1.0
+    assert likeness_by_nearness(-math.inf) == likeness_by_nearness(0.9) == 0.0
+    assert (
+        0.0
+        < likeness_by_nearness(2.0)
+        < likeness_by_nearness(4.0)
+        < likeness_by_nearness(9.0)
+        == 1.0
+    )
