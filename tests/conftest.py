@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from stratagem import operations
 from stratagem.operation import Operation
+from tests.manifest import promises_of
 from tests.postgres import shared_server
 
 # Speed is measured by benchmarks, never by a test; a failure prints how to repeat it.
@@ -44,10 +45,14 @@ def _has_room_in_memory() -> bool:
 
 # Of the tests that run on every surface, those whose values also depend on the store.
 _STORED = frozenset({"test_store", "test_search", "test_log"})
+# Surfaces that hand calls on to the same process, so that a promise need be tried there but once.
+_HANDING_ON = frozenset({"mcp", "connect"})
 
 
+# Last, so that what `-m` and `-k` leave out does not count.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try each value of a test in this process, and the first of them on the other surfaces.
+    """Try every value in this process, the first in the other store, and each promise elsewhere.
 
     Behind one table of operations a value cannot mean one thing here and another there, so more
     of them would show nothing.
@@ -61,16 +66,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_repeated(item: pytest.Item, tried: set[tuple[str, str]]) -> bool:
-    """Whether an earlier value of the same test is tried on the same surface."""
+    """Whether an earlier test on the same surface shows all that this one does."""
     values = getattr(item, "callspec", None)
     surface = values.params.get("surface") if values is not None else None
     if surface in {None, "embedded"} or "behaviour" not in item.path.parts:
         return False
     if surface == "postgres" and item.path.stem in _STORED:
         return False
-    name = (item.nodeid.partition("[")[0], str(surface))
-    is_repeated = name in tried
-    tried.add(name)
+    test = (item.nodeid.partition("[")[0],)
+    promises = promises_of(getattr(item, "function", None)) if surface in _HANDING_ON else ()
+    shown = {(each, str(surface)) for each in promises or test}
+    is_repeated = shown <= tried
+    tried |= shown
     return is_repeated
 
 

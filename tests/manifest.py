@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T", bound=Callable[..., object])
+_PROMISES = "promises"
 
 MANIFEST: dict[str, str] = {
     "standard:listed": "Every standard tool is listed in its category, whether or not it can be called.",
@@ -497,4 +498,15 @@ def proves(*ids: str) -> Callable[[T], T]:
     unknown = [each for each in ids if each not in MANIFEST]
     if unknown or not ids:
         raise LookupError(f"not in the manifest: {unknown}")
-    return lambda test: test
+
+    def note(test: T) -> T:
+        setattr(test, _PROMISES, ids)
+        return test
+
+    return note
+
+
+def promises_of(test: object) -> tuple[str, ...]:
+    """Return the promises that a test shows to be kept."""
+    ids: tuple[str, ...] = getattr(test, _PROMISES, ())
+    return ids
