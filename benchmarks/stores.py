@@ -1,8 +1,9 @@
 """The two stores side by side: do they find the same, and how fast is each?
 
 Run with `python -m benchmarks.stores`; it starts a PostgreSQL server of its own unless one is named
-with `--db`. `--vectors N` also compares the ways to search many vectors; `--sizes` says instead how
-many bytes an event takes in each table of PostgreSQL.
+with `--db`. `--vectors N` also compares the ways to search many vectors; `--own-vectors N` measures
+instead a collection of vectors in PostgreSQL beside NumPy, and `--sizes` how many bytes an event
+takes in each table of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 import stratagem
-from benchmarks import texts
+from benchmarks import results, texts
+from benchmarks.measuring import Clock
+from benchmarks.rows.vectors import measure_searches
 from stratagem.search.vectors import VectorCache
 from stratagem.storage.contract import Transaction, WriteRequest
 
@@ -34,6 +38,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=5_000)
     parser.add_argument("--queries", type=int, default=90)
     parser.add_argument("--vectors", type=int, default=0)
+    parser.add_argument("--own-vectors", type=int, default=0)
     parser.add_argument("--sizes", action="store_true", help="What an event takes; packs tables.")
     given = parser.parse_args()
     with server(given.db) as address, tempfile.TemporaryDirectory() as folder:
@@ -43,6 +48,9 @@ def main() -> None:
         try:
             if given.sizes:
                 print_sizes(databases["PostgreSQL"], given.texts)
+                return
+            if given.own_vectors:
+                print_own_vectors(databases["PostgreSQL"], given.own_vectors)
                 return
             compare(databases, given.texts, given.queries)
             if given.vectors:
@@ -91,6 +99,12 @@ def print_sizes(db: stratagem.Stratagem, count: int) -> None:
             print(f"  {name:12} {table / count:8,.0f} {indexes / count:8,.0f}")
     print(f"  {'all':12} {sum(row[1] + row[2] for row in rows) / count:8,.0f}", end="")
     print(f", of which the HNSW index {near[0] / count:,.0f}" if near else "")
+
+
+def print_own_vectors(db: stratagem.Stratagem, count: int) -> None:
+    """Print recall and times of searches in a collection, beside NumPy's exact answers."""
+    figures = [*measure_searches(db, count, Clock(), with_usearch=False)]
+    Console(width=120).print(results.report(figures))
 
 
 def compare(databases: dict[str, stratagem.Stratagem], count: int, asked: int) -> None:

@@ -383,6 +383,9 @@ _PYTHON_TYPES: Final[Mapping[str, Container[type]]] = {
 }
 
 
+_ANY_NUMBER: Final[Schema] = {"type": "number"}
+
+
 class _Mismatch(Exception):
     """A value is not of the type that one of several choices asks for."""
 
@@ -467,9 +470,7 @@ class _Check:
             return value
         typed = _READERS[kind](value, strict=strict)
         if kind == "array":
-            items = schema.get("items", {})
-            self._check_size(schema, len(typed), place, "minItems", "maxItems")
-            return [self.value(items, each, (*place, at)) for at, each in enumerate(typed)]
+            return self._array(schema, typed, place)
         if kind == "object":
             return self._object(schema, typed, place)
         if kind == "string":
@@ -482,6 +483,15 @@ class _Check:
         elif kind in {"integer", "number"} and not _is_within(schema, typed):
             raise self._refusal(schema, value, place)
         return typed
+
+    def _array(
+        self, schema: Schema, values: Sequence[Any], place: tuple[str | int, ...]
+    ) -> Sequence[Any]:
+        items = schema.get("items", {})
+        self._check_size(schema, len(values), place, "minItems", "maxItems")
+        if items == _ANY_NUMBER and _are_numbers(values):
+            return values
+        return [self.value(items, each, (*place, at)) for at, each in enumerate(values)]
 
     def _object(
         self, schema: Schema, value: Mapping[str, Any], place: tuple[str | int, ...]
@@ -630,6 +640,19 @@ def _read_number(value: Any, *, strict: bool) -> float:
     if not is_number:
         raise _Mismatch
     return value
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether a look at types and at the sum says that all are finite numbers.
+
+    A vector has hundreds: one after the other they would take most of the time of storing it.
+    """
+    if not set(map(type, values)) <= {int, float}:
+        return False
+    try:
+        return isfinite(sum(values))
+    except OverflowError:
+        return False
 
 
 def _read_boolean(value: Any, *, strict: bool) -> bool:

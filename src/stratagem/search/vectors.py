@@ -165,7 +165,9 @@ class VectorCache:
             own = _own_rows(snapshot, view, head, spaces)
             rows = own.numbers
             if sequences is not None:
-                rows = rows[np.isin(snapshot.sequence[rows], sequences)]
+                # Looked up one by one: mostly they are few, and the rows are many.
+                among = _find_rows(snapshot, sequences)[1]
+                rows = among[own.mask[among]]
             there, known_rows = _find_rows(snapshot, known)
             places = np.arange(len(known))
             if shown_max is not None:
