@@ -91,6 +91,7 @@ MANIFEST: dict[str, str] = {
     "vectors:bad-input": "A vector or filter that cannot be is refused whole, naming the field.",
     "retention:count": "Versions beyond a count are erased, but for those that a branch shows.",
     "retention:age": "Versions replaced longer ago than a duration are erased.",
+    "retention:honesty": "A past moment whose version was erased is told so, not that nothing was there.",
     "retention:refusal": "Retention refuses to guess what goes.",
     "developer:database": "The database tells about itself, is flushed and compacted.",
     "developer:models": "Texts are embedded and tokenized; models are named, never downloaded.",

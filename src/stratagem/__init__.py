@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         ValidationFailed,
         VectorServiceFailed,
         VersionConflict,
+        VersionErased,
     )
     from stratagem.gateway.handlers.functions import tool
     from stratagem.sdk.embedded import Stratagem
@@ -137,6 +138,7 @@ __all__ = [
     "ValidationFailed",
     "VectorServiceFailed",
     "VersionConflict",
+    "VersionErased",
     "connect",
     "connect_async",
     "open",

@@ -77,6 +77,7 @@ __all__ = [
     "ValidationFailed",
     "VectorServiceFailed",
     "VersionConflict",
+    "VersionErased",
     "blame_of",
 ]
 
@@ -305,6 +306,13 @@ class TransactionEnded(StratagemError):
 
     code = "transaction_ended"
     hint_default = "Begin a new transaction; nothing that was not committed is stored."
+
+
+class VersionErased(StratagemError):
+    """At that moment there was a version whose content was erased since, by retention."""
+
+    code = "version_erased"
+    hint_default = "History says which versions are left; name a moment that shows one of them."
 
 
 class NotInTransaction(StratagemError):
@@ -657,6 +665,7 @@ TABLE: dict[str, Row] = {
     "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT", "arguments"),
     "transaction_conflict": Row(409, -32009, 4, "TRANSACTION_CONFLICT", "arguments"),
     "transaction_ended": Row(409, -32009, 4, "TRANSACTION_ENDED", "arguments"),
+    "version_erased": Row(410, -32004, 3, "VERSION_ERASED", "arguments"),
     "not_in_transaction": Row(409, -32009, 4, "NOT_IN_TRANSACTION", "arguments"),
     "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED", "arguments"),
     "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE", "arguments"),

@@ -47,6 +47,51 @@ def test_versions_replaced_longer_ago_are_erased(call: Call, clock: Clock) -> No
     assert call.value("other") == "kept, because nothing replaced it"
 
 
+@proves("retention:honesty")
+def test_a_moment_whose_version_was_erased_is_not_said_to_have_been_empty(call: Call) -> None:
+    call.vector_create_collection(name="docs", dimension=2)
+    written = []
+    for number in (1, 2):
+        call.kv_put(key="k", value={"n": number})
+        call.state_set(cell="c", value=number)
+        done = call.vector_upsert(collection="docs", key="v", vector=[1, number])
+        written.append({"as_of": f"@{done['version']}"})
+    moment, last = written
+
+    call.retention_apply(keep=1)
+
+    for name, given in (
+        ("kv_get", {"key": "k"}),
+        ("json_get", {"key": "k", "path": "$.n"}),
+        ("state_get", {"cell": "c"}),
+        ("vector_get", {"collection": "docs", "key": "v"}),
+    ):
+        refused = call.failure(f"strata_{name}", **given, **moment)
+        assert (refused["error"], refused["details"]["field"]) == ("version_erased", "as_of")
+        assert call(f"strata_{name}", **given)["found"]
+    assert call.recall(key="k", **moment)["reason"] == "erased"
+    assert call.kv_get(key="k", **last)["value"] == {"n": 2}
+    for history in (
+        call.kv_history(key="k"),
+        call.state_history(cell="c"),
+        call.vector_history(collection="docs", key="v"),
+    ):
+        assert [each.get("erased", False) for each in history["results"]] == [False, True]
+    assert call.vector_search(collection="docs", query=[1, 1], **moment)["results"] == []
+
+
+@proves("retention:honesty")
+def test_what_was_deleted_is_not_said_to_be_erased(call: Call) -> None:
+    call.kv_put(key="k", value=1)
+    call.state_set(cell="c", value=1)
+    call.kv_delete(key="k")
+    gone = call.state_delete(cell="c")["version"]
+
+    assert call.kv_get(key="k", as_of=f"@{gone}") == {"found": False}
+    assert call.state_get(cell="c", as_of=f"@{gone}") == {"found": False}
+    assert "erased" not in call.state_history(cell="c")["results"][0]
+
+
 @proves("retention:refusal")
 def test_retention_needs_to_know_what_goes(call: Call) -> None:
     assert call.refusal("strata_retention_apply")["details"]["field"] == "older_than"

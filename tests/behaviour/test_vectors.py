@@ -75,6 +75,7 @@ def test_small_distances_between_long_vectors_are_exact(call: Call) -> None:
         ({"lang": {"gt": "en"}}, "b"),
         ({"tags": {"contains": "y"}}, "a"),
         ({"tags": "x"}, ""),
+        ({"year": {"in": []}}, ""),
         ({"none": 1}, ""),
     ],
 )
@@ -160,7 +161,16 @@ def test_a_purged_vector_is_gone_from_every_moment(call: Call) -> None:
         ("upsert", {"collection": "docs", "key": "k", "vector": [0, 0, 0]}, "vector"),
         ("upsert", {"collection": "docs", "key": "k", "vector": [1, 2, 1e300]}, "vector"),
         ("upsert", {"collection": "no", "key": "k", "vector": [1, 2, 3]}, "collection"),
+        ("upsert", {"collection": "docs", "key": "k", "vector": [1, True, 3]}, "vector"),
+        ("get", {"collection": "no", "key": "k"}, "collection"),
+        ("delete", {"collection": "no", "key": "k"}, "collection"),
+        ("history", {"collection": "no", "key": "k"}, "collection"),
+        ("history", {"collection": "docs", "key": "k", "cursor": "garbage"}, "cursor"),
+        ("stats", {"name": "no"}, "collection"),
         ("search", {"collection": "docs", "query": [1]}, "query"),
+        ("search", {"collection": "docs", "query": [1, 2, 3], "k": 1_000_000}, "k"),
+        ("search", {"collection": "docs", "query": [1, 2, 3], "k": -1}, "k"),
+        ("search", {"collection": "docs", "query": [1, 2, 3], "filter": {"a": {}}}, "filter"),
         (
             "search",
             {"collection": "docs", "query": [1, 2, 3], "filter": {"a": {"like": 1}}},
@@ -184,3 +194,25 @@ def test_a_vector_that_cannot_be_is_refused(
     refused = call.refusal(f"strata_vector_{name}", **arguments)
 
     assert refused["details"]["field"] == field
+
+
+@proves("vectors:views")
+def test_a_moment_before_a_collection_was_made_is_named_as_such(call: Call) -> None:
+    before = call.kv_put(key="k", value=1)["version"]
+    call.vector_create_collection(name="docs", dimension=3)
+
+    refused = call.refusal(
+        "strata_vector_search", collection="docs", query=[1, 2, 3], as_of=f"@{before}"
+    )
+
+    assert (refused["error"], refused["details"]["field"]) == ("collection_not_found", "as_of")
+    assert refused["details"]["created"] in refused["hint"]
+
+
+@proves("vectors:bad-input")
+def test_a_vector_that_is_not_there_is_no_error(call: Call) -> None:
+    call.vector_create_collection(name="docs", dimension=3)
+
+    assert call.vector_get(collection="docs", key="k") == {"found": False}
+    assert not call.vector_delete(collection="docs", key="k")["deleted"]
+    assert call.vector_history(collection="docs", key="k")["results"] == []

@@ -47,6 +47,7 @@ class Embeddings(BoundSystem):
                 f"Between 1 and {limits.EMBED_TEXTS_MAX} texts can be embedded at once.",
                 field="texts",
                 limit=limits.EMBED_TEXTS_MAX,
+                hint="Embed them in several calls." if texts else "Give at least one text.",
             )
         for each in texts:
             _check(each)

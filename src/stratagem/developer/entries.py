@@ -20,6 +20,7 @@ from stratagem.developer.parameters import (
     Prefix,
     SpaceName,
 )
+from stratagem.developer.records import erased_version
 from stratagem.engine import paths
 from stratagem.errors import ValidationFailed
 from stratagem.memory.entries import Entries, Item
@@ -402,7 +403,12 @@ def _recall_exactly(  # noqa: PLR0917 -- of the methods above
     path: str = _ROOT,
 ) -> Entry | None:
     place = None if _is_root(path) else path
-    return memory.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=place)
+    entry = memory.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=place)
+    if entry is None and as_of is not None:
+        miss = memory.explain_miss(key, namespace=namespace, as_of=as_of, branch=branch)
+        if miss.reason == "erased":
+            raise erased_version(key, str(miss.timestamp))
+    return entry
 
 
 def _list_by_key(  # noqa: PLR0917 -- of the methods above

@@ -97,6 +97,8 @@ def parse_filter(given: Any) -> list[FilterCondition]:
     conditions: list[FilterCondition] = []
     for field, wanted in given.items():
         operators = wanted if isinstance(wanted, Mapping) else {"eq": wanted}
+        if not operators:
+            raise _refusal(f"The filter has no operator for {str(field)!r}.")
         conditions += [_condition(str(field), name, value) for name, value in operators.items()]
     if len(conditions) > limits.FILTER_CONDITIONS_MAX:
         raise ValidationFailed(
@@ -178,7 +180,7 @@ def _condition(field: str, given: str, value: Any) -> FilterCondition:
     if name not in OPERATORS:
         raise _refusal(f"A filter has no operator {given!r}.", allowed=list(OPERATORS))
     if name == "in":
-        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        if not isinstance(value, Sequence) or isinstance(value, str):
             raise _refusal("`in` takes a list of values.")
         if len(value) > limits.FILTER_VALUES_MAX:
             raise ValidationFailed(

@@ -170,7 +170,10 @@ class CellList(ResultList[StateCell]):
 
 @dataclass(slots=True, repr=False)
 class CellVersion(DisplayableResult):
-    """One version of a cell; a deleted one has no value."""
+    """One version of a cell; a deleted one has no value.
+
+    `erased`: it had one, which retention has erased; `deleted` is true of it, too.
+    """
 
     value: Any
     counter: int
@@ -178,6 +181,7 @@ class CellVersion(DisplayableResult):
     timestamp: str
     deleted: bool = False
     actor: str | None = None
+    erased: bool | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -444,7 +448,10 @@ class VectorHits(ResultList[VectorHit]):
 
 @dataclass(slots=True, repr=False)
 class VectorVersion(DisplayableResult):
-    """One version of a vector; a deleted one has neither numbers nor metadata."""
+    """One version of a vector; a deleted one has neither numbers nor metadata.
+
+    `erased`: it had them, and retention has erased them; `deleted` is true of it, too.
+    """
 
     version: int
     timestamp: str
@@ -452,6 +459,7 @@ class VectorVersion(DisplayableResult):
     vector: list[float] | None = None
     metadata: dict[str, Any] | None = None
     actor: str | None = None
+    erased: bool | None = None
 
 
 @dataclass(slots=True, repr=False)

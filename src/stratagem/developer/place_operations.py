@@ -61,7 +61,7 @@ PLACE_OPERATIONS = (
         "strata_branch_delete",
         BranchTools.delete,
         "Delete a branch",
-        "Hide a branch; strata_branch with the action restore brings it back.",
+        "Hide a branch; `stratagem branch restore` brings it back.",
         positional=("name",),
         answer_options=(),
         idempotent=True,

@@ -9,14 +9,25 @@ from stratagem import limits
 from stratagem.developer.models import RecordsPurged
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
-from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, View
+from stratagem.errors import VersionErased
 from stratagem.memory.entries import check_names
 from stratagem.search.foundation import BoundSystem
-from stratagem.storage.contract import Transaction, Version
+from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.list_cursors import anchor_view, cursor_at, list_check
 from stratagem.storage.views import find_branch
 
-__all__ = ["KeyedRecords"]
+__all__ = ["KeyedRecords", "erased_version"]
+
+
+def erased_version(key: str, written: str) -> VersionErased:
+    """Return the refusal to show what a key held at a moment, as it was erased since."""
+    return VersionErased(
+        f"What {key!r} held then was written at {written} and erased by retention since.",
+        field="as_of",
+        key=key,
+        written=written,
+    )
 
 
 class KeyedRecords(BoundSystem):
@@ -44,7 +55,17 @@ class KeyedRecords(BoundSystem):
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             version = reader.records.current(view.lineage, space, key)
-        return version if version is not None and version.payload is not None else None
+            if version is not None and version.payload is not None:
+                return version
+            if as_of is not None:
+                self._refuse_erased(reader, view, space, key)
+        return None
+
+    def _refuse_erased(self, reader: Reader, view: View, space: Space, key: str) -> None:
+        """Refuse to say that nothing was there where something was that has been erased."""
+        newest = reader.records.history(view.lineage, space, key, before=OPEN_END, limit=1)
+        if newest and newest[0].payload is None:
+            raise erased_version(key, moments.iso(newest[0].at))
 
     def _versions(  # noqa: PLR0917 -- of the histories
         self,

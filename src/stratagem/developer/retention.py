@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 from stratagem import limits
 from stratagem.developer.kinds import CELL, VECTOR
@@ -22,6 +22,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import MissingRequired
 from stratagem.memory.kinds import ENTRY, entries
 from stratagem.parameters import Param
+from stratagem.places import is_address
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, WriteRequest
 
@@ -74,7 +75,8 @@ class RetentionTools(BoundSystem):
         self._caller.refuse_in_transaction("Retention")
         note = "Nothing was erased: this is a preview."
         if not preview and not self._caller.speaks_for_person("memory"):
-            preview, note = True, f"{note} {_say_command(older_than, keep, namespace)}"
+            command = self._command_line(older_than, keep, namespace)
+            preview, note = True, f"{note} Erasing takes a person's word: {command}"
         age = None if older_than is None else moments.duration(older_than, field="older_than")
         with self._store.snapshot() as reader:
             found = list(_find_superseded(reader, namespace))
@@ -99,6 +101,18 @@ class RetentionTools(BoundSystem):
             if before is not None and after is not None:
                 result.file_bytes_freed = max(before - after, 0)
         return result
+
+    def _command_line(
+        self, older_than: str | float | None, keep: int | None, namespace: str | None
+    ) -> str:
+        """Say how a person has versions erased."""
+        location = self._store.location
+        # An address may hold a password, and who is far away has another file of that name.
+        is_named = self._caller.local and location != ":memory:" and not is_address(location)
+        options = {"--db": location if is_named else None, "--namespace": namespace}
+        given = {"--older-than": older_than, "--keep": keep}
+        line = shlex.join(["stratagem", *_words(options), "retention-apply", *_words(given)])
+        return f"the token of an administrator, or {line}"
 
     def _choose(
         self, reader: Reader, found: Sequence[_Superseded], age: int | None, keep: int | None
@@ -135,12 +149,10 @@ class RetentionTools(BoundSystem):
             work()
 
 
-def _say_command(older_than: str | float | None, keep: int | None, namespace: str | None) -> str:
-    """Say how a person has versions erased."""
-    options = {"--older-than": older_than, "--keep": keep, "--namespace": namespace}
-    words = [word for name, each in options.items() if each is not None for word in (name, each)]
-    line = shlex.join(["stratagem", "retention-apply", *map(str, words)])
-    return f"Erasing takes a person's word: the token of an administrator, or {line}"
+def _words(options: Mapping[str, Any]) -> list[str]:
+    return [
+        word for name, value in options.items() if value is not None for word in (name, str(value))
+    ]
 
 
 def _find_superseded(reader: Reader, namespace: str | None) -> Iterator[_Superseded]:

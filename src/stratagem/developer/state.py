@@ -244,4 +244,5 @@ def _version(version: Version) -> CellVersion:
         moments.iso(version.at),
         "value" not in content,
         version.actor,
+        version.payload is None or None,
     )

@@ -266,6 +266,7 @@ class VectorCollections(KeyedRecords):
         space = vectors(where, _check_collection(collection))
         version = self._current(space, self._key(key, "key"), branch, as_of)
         if version is None:
+            self._require_collection(where, collection, branch, as_of)
             return None
         content = orjson.loads(version.payload or b"{}")
         return VectorRecord(
@@ -288,10 +289,13 @@ class VectorCollections(KeyedRecords):
         request_id: RequestId = None,
     ) -> VectorDeleted:
         """Delete a vector; views of earlier moments still show it."""
-        space = vectors(self._namespace(namespace), _check_collection(collection))
+        where = self._namespace(namespace)
+        space = vectors(where, _check_collection(collection))
         done = self._delete_record(
             space, self._key(key, "key"), VECTOR_DELETED, branch, request_id, "vector_delete"
         )
+        if not done:
+            self._require_collection(where, collection, branch, None)
         return VectorDeleted(key, bool(done), done.get("version"), done.get("timestamp"))
 
     def search(
@@ -346,8 +350,11 @@ class VectorCollections(KeyedRecords):
     ) -> VectorVersions:
         """Return the versions of a vector, newest first."""
         before = read_cursor(cursor, start=OPEN_END, least=1)
-        space = vectors(self._namespace(namespace), _check_collection(collection))
+        where = self._namespace(namespace)
+        space = vectors(where, _check_collection(collection))
         page, more = self._versions(space, self._key(key, "key"), before, limit, branch, as_of)
+        if not page:
+            self._require_collection(where, collection, branch, as_of)
         return VectorVersions(
             [_version(each) for each in page], more, str(page[-1].sequence) if more else None
         )
@@ -358,6 +365,14 @@ class VectorCollections(KeyedRecords):
         """Erase a vector for good, with every version on any branch."""
         space = vectors(self._namespace(namespace), _check_collection(collection))
         return self._purge(space, self._key(key, "key"))
+
+    def _require_collection(
+        self, namespace: str, name: str, branch: str | None, as_of: str | int | None
+    ) -> None:
+        """Refuse a collection that is not there: a vector that is not there is no error."""
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            _find_collection(reader, view, namespace, name)
 
     def _store_vectors(
         self,
@@ -376,7 +391,7 @@ class VectorCollections(KeyedRecords):
                 f"there are {len(items):,}.",
                 field="items",
                 limit=limits.VECTORS_AT_ONCE_MAX,
-                hint="Store them in several calls.",
+                hint="Store them in several calls." if items else "Give at least one.",
             )
         keys = [self._key(each["key"], "key") for each in items]
         metadata = [check_metadata(each.get("metadata")) for each in items]
@@ -504,11 +519,12 @@ def _possible(reader: Reader, space: int, condition: FilterCondition) -> Any:
 
 
 _HIGHEST: Final = 1.7e308
+_NONE: Final[tuple[int, ...]] = ()
 
 
 def _find_tagged(reader: Reader, names: Sequence[str]) -> Any:
     found = [reader.search.tagged_versions([FACET_MARK + name]) for name in dict.fromkeys(names)]
-    return np.unique(np.concatenate(found))
+    return found[0] if len(found) == 1 else np.unique(np.concatenate([*found, _NONE]))
 
 
 def _check_collection(name: str) -> str:
@@ -526,6 +542,15 @@ def _find_collection(reader: Reader, view: View, namespace: str, name: str) -> C
     version = reader.records.current(view.lineage, collections(namespace), name)
     if version is None or version.payload is None:
         near = list(_keys(reader, view, collections(namespace)))[:5]
+        later = _created_later(reader, view, collections(namespace), name)
+        if later is not None:
+            raise CollectionNotFound(
+                f"There was no collection {name!r} in the space {namespace!r} at that moment.",
+                field="as_of",
+                collection=name,
+                created=later,
+                hint=f"It was created at {later}: name a moment from then on.",
+            )
         raise CollectionNotFound(
             f"There is no collection {name!r} in the space {namespace!r}.",
             field="collection",
@@ -539,6 +564,12 @@ def _find_collection(reader: Reader, view: View, namespace: str, name: str) -> C
     return CollectionInfo(
         name, content["dimension"], content["metric"], namespace, None, moments.iso(version.at)
     )
+
+
+def _created_later(reader: Reader, view: View, space: Space, name: str) -> str | None:
+    """Return when a collection was created that a view of a past moment does not show yet."""
+    now = reader.records.current(reader.branches.lineage(view.branch), space, name)
+    return moments.iso(now.at) if now is not None and now.sequence > view.limit else None
 
 
 def _describe(reader: Reader, view: View, namespace: str, name: str) -> CollectionInfo:
@@ -623,4 +654,5 @@ def _version(version: Version) -> VectorVersion:
         _numbers_of(content["vector"]) if there else None,
         (content.get("metadata") or {}) if there else None,
         version.actor,
+        version.payload is None or None,
     )

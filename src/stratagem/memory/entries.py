@@ -179,7 +179,7 @@ class Entries(BoundSystem):
                 f"there are {len(items)}.",
                 field="items",
                 limit=limits.ITEMS_MAX,
-                hint="Store them in several calls.",
+                hint="Store them in several calls." if items else "Give at least one.",
             )
         writes = [self._read_item(item, at if batch else None) for at, item in enumerate(items)]
         name = branch or self._caller.branch
@@ -375,6 +375,7 @@ class Entries(BoundSystem):
                 f"Between 1 and {limits.KEYS_MAX} keys can be forgotten at once.",
                 field="keys",
                 limit=limits.KEYS_MAX,
+                hint="Forget them in several calls." if keys else "Give at least one key.",
             )
         for key in keys:
             check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
@@ -545,4 +546,5 @@ def _version(version: Version) -> VersionInfo:
         deleted="value" not in content,
         expires=moments.iso(content["expires_at"]) if "expires_at" in content else None,
         actor=version.actor,
+        erased=version.payload is None or None,
     )

@@ -420,6 +420,7 @@ HISTORY_WORDS: Final = MissWords("was ever stored", "strata_history")
 def _say_time(answer: Mapping[str, Any]) -> list[str]:
     told = {
         "forgotten": "It was forgotten at",
+        "erased": "Retention erased what it held then, written at",
         "expired": "It expired at",
         "later": "It was stored later, at",
     }.get(answer.get("reason", ""))
@@ -444,11 +445,16 @@ def say_history(answer: Mapping[str, Any]) -> str:
     if not answer["results"] or "event" in answer["results"][0]:
         return say_events(answer)
     lines = [
-        f"{each['version']} {each['timestamp']}{by_actor(each)} "
-        + ("(forgotten)" if each["deleted"] else brief(each["value"], 300))
+        f"{each['version']} {each['timestamp']}{by_actor(each)} " + _say_version(each)
         for each in answer["results"]
     ]
     return with_note([*lines, AS_DATA], answer)
+
+
+def _say_version(version: Mapping[str, Any]) -> str:
+    if version.get("erased"):
+        return "(erased)"
+    return "(forgotten)" if version["deleted"] else brief(version["value"], 300)
 
 
 def say_no_events(answer: Mapping[str, Any]) -> str:

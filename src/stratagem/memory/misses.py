@@ -123,7 +123,9 @@ def explain_several(
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:
     """Say what became of an entry that was there once."""
     content: dict[str, Any] = orjson.loads(newest.payload) if newest.payload else {}
-    if "value" not in content:
+    if newest.payload is None:
+        miss.reason, miss.timestamp = "erased", moments.iso(newest.at)
+    elif "value" not in content:
         miss.reason, miss.timestamp = "forgotten", moments.iso(newest.at)
     elif is_expired(content, time):
         miss.reason, miss.timestamp = "expired", moments.iso(content["expires_at"])

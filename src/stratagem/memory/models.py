@@ -132,13 +132,14 @@ class Miss(DisplayableResult):
     """Why nothing was found under a key, and what may have been meant.
 
     `near` are keys of the same namespace, `elsewhere` namespaces that have the key. `timestamp` is
-    when it was forgotten or stored, or expired, and `before` a moment at which it was there. Of a
-    `path` that leads nowhere, `place` is how far it leads, and `there` what is there.
+    when it was forgotten or stored (an erased version, too), or expired, and `before` a moment at
+    which it was there. Of a `path` that leads nowhere, `place` is how far it leads, and `there`
+    what is there.
     """
 
     key: str
     namespace: str
-    reason: Literal["absent", "forgotten", "expired", "later", "path", "found"]
+    reason: Literal["absent", "forgotten", "erased", "expired", "later", "path", "found"]
     near: list[str] | None = None
     elsewhere: list[str] | None = None
     timestamp: str | None = None
@@ -402,7 +403,10 @@ class Logged(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class VersionInfo(DisplayableResult):
-    """One version of an entry; a forgotten one has no value."""
+    """One version of an entry; a forgotten one has no value.
+
+    `erased`: it had one, which retention has erased; `deleted` is true of it, too.
+    """
 
     value: Any
     version: int
@@ -411,6 +415,7 @@ class VersionInfo(DisplayableResult):
     deleted: bool = False
     expires: str | None = None
     actor: str | None = None
+    erased: bool | None = None
 
 
 @dataclass(slots=True, repr=False)

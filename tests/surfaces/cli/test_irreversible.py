@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -21,6 +22,8 @@ ERASING = {
     "executions_erase": ["tools retention --days 1", "executions-erase --days 1"],
     "secret_remove": ["secrets rm API_KEY", "secret-remove API_KEY"],
 }
+# What is a preview where no person stands behind the call asks a person all the same.
+RETENTION = "retention-apply --keep 1"
 # These say what they would erase until they are given a confirmation; a new value replaces a secret.
 PREVIEWED = {"purge_record", "purge_knowledge", "tool_purge", "secret_set"}
 
@@ -38,12 +41,24 @@ def test_every_operation_that_cannot_be_undone_is_tried() -> None:
     assert irreversible == {*ERASING, *PREVIEWED}
 
 
-@pytest.mark.parametrize("command", [each for commands in ERASING.values() for each in commands])
+@pytest.mark.parametrize(
+    "command", [*(each for commands in ERASING.values() for each in commands), RETENTION]
+)
 def test_a_command_that_erases_for_good_asks_first(filled: Cli, command: str) -> None:
     refusal = filled.refused(*shlex.split(command), code=USAGE)
 
     assert "This asks for confirmation" in refusal
     assert "--yes" in refusal
+
+
+def test_a_preview_asks_nothing_and_yes_is_an_answer(filled: Cli) -> None:
+    filled("store", "one", "2")
+
+    planned = filled(*shlex.split(RETENTION), "--preview", "--json")
+    erased = filled(*shlex.split(RETENTION), "--yes", "--json")
+    again = filled(*shlex.split(RETENTION), "--preview", "--json")
+
+    assert [json.loads(each)["versions"] for each in (planned, erased, again)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("name", RESERVED)

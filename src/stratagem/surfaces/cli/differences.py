@@ -148,7 +148,8 @@ def _show_version(console: Console, version: Answer, older: Answer | None) -> No
         (f"@{version['version']}", "bold cyan"), f"  {when(version['timestamp'])}", (by, "dim")
     )
     if version["deleted"]:
-        console.print(heading + Text("  forgotten", "red"), soft_wrap=True)
+        said = "erased" if version.get("erased") else "forgotten"
+        console.print(heading + Text(f"  {said}", "red"), soft_wrap=True)
         return
     console.print(heading, soft_wrap=True)
     known = older is not None and not older["deleted"]

@@ -310,8 +310,9 @@ def _as_words(value: Any) -> list[str]:
 def _handler_of(operation: Operation) -> Callable[..., None]:
     """Return what runs an operation: what cannot be undone is asked about first."""
     # One that takes a confirmation says what it would do until it has it.
-    previews = "confirm" in operation.parameters["properties"]
-    return _ask_and_run if operation.irreversible and not previews else _run_and_show
+    names = operation.parameters["properties"].keys()
+    erases = operation.irreversible or (operation.destructive and "preview" in names)
+    return _ask_and_run if erases and "confirm" not in names else _run_and_show
 
 
 def _run_and_show(invocation: Invocation) -> None:
@@ -323,9 +324,11 @@ def _ask_and_run(
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
 ) -> None:
-    given = shlex.join(str(value) for value in invocation.arguments.values())
+    arguments = invocation.arguments
+    given = shlex.join(str(word) for each in arguments.items() for word in each)
     question = f"{invocation.operation.title}: {given}? This cannot be undone."
-    if not confirm(invocation.session.output, question, yes=yes):
+    asks = not arguments.get("preview")
+    if asks and not confirm(invocation.session.output, question, yes=yes):
         raise typer.Abort
     _run_and_show(invocation)
 
