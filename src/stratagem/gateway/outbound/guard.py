@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import typing
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import httpcore2
 import httpx2
 
 from stratagem import limits
@@ -33,9 +31,8 @@ from stratagem.gateway.outbound.allowed_hosts import (
     host_fault,
     normalize_host,
 )
-from stratagem.gateway.outbound.joined_writes import JoinedWrites
 
-__all__ = ["Guard", "GuardedBackend", "Resolver", "check_url", "port_of", "system_resolver"]
+__all__ = ["Guard", "Resolver", "check_url", "port_of", "system_resolver"]
 
 # From a name and a port to its addresses as text, in the order they should be tried.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -171,52 +168,3 @@ def _refusal(host: str, port: int, why: str) -> PermissionDenied:
         reason="not_public",
         hint=_HINT.format(place),
     )
-
-
-class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens connections, only to addresses that the guard has passed."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._network = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
-        local_address: str | None = None,
-        socket_options: typing.Iterable[typing.Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Open a connection to one of the addresses that the guard passed, in their order."""
-        del local_address
-        try:
-            async with asyncio.timeout(timeout):
-                addresses = await self._guard.addresses(host, port)
-        except TimeoutError:
-            raise httpcore2.ConnectTimeout("the name was not resolved in time") from None
-        failure: Exception = httpcore2.ConnectError("no address")
-        for address in addresses:
-            try:
-                return JoinedWrites(
-                    await self._network.connect_tcp(
-                        address, port, timeout=timeout, socket_options=socket_options
-                    )
-                )
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-                failure = error
-        raise failure
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
-        socket_options: typing.Iterable[typing.Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Refuse: a Unix socket leads to a process of this machine."""
-        del path, timeout, socket_options
-        raise PermissionDenied("A unix socket may not be called.", reason="unix_socket")
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, on behalf of the library's own retries."""
-        await asyncio.sleep(seconds)

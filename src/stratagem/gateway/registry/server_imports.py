@@ -179,8 +179,6 @@ def _read_entry(name: str, entry: Any) -> ImportedServer:
         server.problem = "its entry is no object"
     elif entry.get("disabled") is True or entry.get("enabled") is False:
         server.problem = "it is switched off in the file"
-    elif entry.get("type", entry.get("transport")) == "sse":
-        server.problem = "it speaks SSE, the transport that streamable HTTP has replaced"
     elif isinstance(url := entry.get("url", entry.get("serverUrl")), str):
         server.definition = {
             "name": server.name,
@@ -283,7 +281,8 @@ def _read_registry(document: Mapping[str, Any]) -> ImportedServer:
     name = str(document.get("name") or "server").rpartition("/")[2]
     server = ImportedServer(_NAME.sub("-", name).strip("-.")[:64] or "server")
     for remote in _sequence(document.get("remotes")):
-        if isinstance(remote, Mapping) and remote.get("type") in {"streamable-http", "http"}:
+        # One by SSE is called by HTTP too: which it speaks is found when it is called.
+        if isinstance(remote, Mapping) and remote.get("type") in {"streamable-http", "http", "sse"}:
             server.definition = {
                 "name": server.name,
                 "transport": "http",

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from stratagem import limits
 from stratagem.surfaces.admission import Authenticator
 from stratagem.surfaces.mcp.callers import SessionCallers
+from stratagem.surfaces.mcp.direct_calls import DirectCalls
 from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.sessions import SessionTracking
@@ -33,7 +34,11 @@ def application(
 ) -> ASGIApp:
     """Return the protocol's server as an ASGI application; its lifespan has to be run."""
     callers = SessionCallers(authenticator)
-    app = build(settings, database, callers).streamable_http_app(
+    server = build(settings, database, callers)
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
+    )
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         # A session lives in one process; with several, a client's next request may meet another.
         stateless_http=settings.several_processes,
@@ -41,9 +46,8 @@ def application(
         session_idle_timeout=SESSION_IDLE_SECONDS,
         # Ours ends old sessions first; this one would refuse new ones.
         max_sessions=2 * limits.SESSIONS_MAX,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
-        ),
+        transport_security=security,
     )
-    tracked = RequestBodies(SessionTracking(app, callers), authenticator.quotas.large_bodies)
+    direct = DirectCalls(app, server, PATH, security)
+    tracked = RequestBodies(SessionTracking(direct, callers), authenticator.quotas.large_bodies)
     return VirtualServers(tracked, PATH)

@@ -231,13 +231,6 @@ async def test_an_unknown_name_fails_safely() -> None:
     assert caught.value.safe
 
 
-async def test_unix_sockets_are_refused() -> None:
-    from stratagem.gateway.outbound.guard import Guard, GuardedBackend
-
-    with pytest.raises(PermissionDenied):
-        await GuardedBackend(Guard()).connect_unix_socket("/var/run/docker.sock")
-
-
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         serve(lambda _: json_reply("proxy")) as proxy,

@@ -125,6 +125,19 @@ def test_an_address_that_holds_a_secret_is_not_taken_over(url: str) -> None:
     assert server.definition["url"] != url
 
 
+@pytest.mark.parametrize("kind", [{}, {"type": "sse"}, {"transport": "sse"}, {"type": "http"}])
+def test_a_server_of_the_older_transport_is_added_by_its_address(kind: dict[str, str]) -> None:
+    entry = {**kind, "url": "https://x.example/sse"}
+    remote = {"type": "sse", "url": entry["url"]}
+
+    (of_file,) = read_servers(json.dumps({"mcpServers": {"x": entry}}))
+    (of_registry,) = read_servers(json.dumps({"name": "a/x", "remotes": [remote]}))
+
+    assert of_file.definition == of_registry.definition
+    assert of_file.definition["transport"] == "http"
+    assert of_file.problem is None
+
+
 def test_codex_names_variables_of_headers() -> None:
     text = '[mcp_servers.web]\nurl = "https://x.example/mcp"\nbearer_token_env_var = "WEB_TOKEN"\n'
 
@@ -168,7 +181,6 @@ def test_a_server_json_of_the_registry_is_a_package_or_a_remote() -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        {"type": "sse", "url": "https://x.example/sse"},
         {"disabled": True, **FILES},
         {**FILES, "args": ["--token", "${input:token}"]},
         {"command": "${userHome}/bin/server"},

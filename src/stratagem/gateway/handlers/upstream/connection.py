@@ -30,7 +30,6 @@ from mcp.shared.inbound import (
     mcp_param_headers,
     x_mcp_header_map,
 )
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -48,6 +47,7 @@ from mcp.types import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
     CreateMessageRequestParams,
     CreateMessageResult,
     ElicitRequestParams,
@@ -76,7 +76,13 @@ from stratagem.gateway.definitions.questions import (
     wait_for_person,
 )
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
-from stratagem.gateway.handlers.upstream.http import RequestDelivery, delivery_var, open_http
+from stratagem.gateway.handlers.upstream.dispatcher import MessageDispatcher
+from stratagem.gateway.handlers.upstream.http import (
+    EventStreamDispatcher,
+    RequestDelivery,
+    delivery_var,
+    open_http,
+)
 from stratagem.gateway.handlers.upstream.primitives import (
     LISTS,
     UpstreamPrimitives,
@@ -183,7 +189,7 @@ class UpstreamConnection:
         self._secrets: Secrets | None = None
         self._param_headers: dict[str, dict[tuple[str, ...], str]] = {}
         self._process: ServerProcess | None = None
-        self._dispatcher: JSONRPCDispatcher | None = None
+        self._dispatcher: MessageDispatcher | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
 
@@ -495,23 +501,9 @@ class UpstreamConnection:
     async def _serve(self, ready: asyncio.Future[None]) -> None:
         """Open the connection, keep it open until it is to be closed, close it."""
         try:
-            async with self._streams() as streams:
-                dispatcher = JSONRPCDispatcher(*streams)
-                session = ClientSession(
-                    dispatcher=dispatcher,
-                    client_info=_CLIENT,
-                    message_handler=self._on_message,
-                    elicitation_callback=self._elicit,
-                    sampling_callback=self._sample,
-                )
-                async with session:
-                    self._dispatcher, self._session = dispatcher, session
-                    await self._negotiate(session)
-                    await self._list()
-                    self._is_open = True
-                    if not ready.done():
-                        ready.set_result(None)
-                    await self._stay_open(session)
+            if not await self._hold(self._open_dispatcher(), ready):
+                # The protocol's way to recognise a server of 2024.
+                await self._hold(self._open_dispatcher(by_event_stream=True), ready)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the connection that failed
@@ -523,6 +515,31 @@ class UpstreamConnection:
                 ready.set_exception(self._error(f"went away{self._last_words()}", safe=True))
                 # Nobody may be waiting any more.
                 ready.exception()
+
+    async def _hold(
+        self,
+        opening: contextlib.AbstractAsyncContextManager[MessageDispatcher],
+        ready: asyncio.Future[None],
+    ) -> bool:
+        """Hold a connection open; return whether there was one, for some take no messages so."""
+        async with opening as dispatcher:
+            session = ClientSession(
+                dispatcher=dispatcher,
+                client_info=_CLIENT,
+                message_handler=self._on_message,
+                elicitation_callback=self._elicit,
+                sampling_callback=self._sample,
+            )
+            async with session:
+                self._dispatcher, self._session = dispatcher, session
+                if not await self._negotiate(session, dispatcher):
+                    return False
+                await self._list()
+                self._is_open = True
+                if not ready.done():
+                    ready.set_result(None)
+                await self._stay_open(session)
+        return True
 
     async def _stay_open(self, session: ClientSession) -> None:
         following = [
@@ -541,7 +558,9 @@ class UpstreamConnection:
             await asyncio.gather(*following, *waits, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def _streams(self) -> AsyncIterator[Any]:
+    async def _open_dispatcher(
+        self, *, by_event_stream: bool = False
+    ) -> AsyncIterator[MessageDispatcher]:
         definition = self._definition
         secrets = await self._resources.secrets(definition.as_json(), self._user)
         self._secrets = secrets
@@ -552,15 +571,22 @@ class UpstreamConnection:
             }
             async with open_process(definition.command, definition.args, env) as process:
                 self._process = process
-                yield process.streams
+                yield process
             return
         headers = {
             key: secrets.resolve(text, origin=origin) for key, text in definition.headers.items()
         }
         make = self._resources.http_client
         authorize = self._authorize if definition.auth is not None else None
-        async with open_http(definition.url, headers, make, self._over.set, authorize) as streams:
-            yield streams
+        async with open_http(
+            definition.url,
+            headers,
+            make,
+            self._over.set,
+            authorize,
+            by_event_stream=by_event_stream,
+        ) as dispatcher:
+            yield dispatcher
 
     async def _authorize(self, rejected: str | None) -> str:
         assert self._user is not None
@@ -576,10 +602,30 @@ class UpstreamConnection:
         scrubbed = secrets.scrub(answer) if isinstance(secrets, ScrubbingSecrets) else answer
         return mask_values(scrubbed, self._tokens)
 
-    async def _negotiate(self, session: ClientSession) -> None:
-        """Negotiate a protocol version: discovery first, then the handshake of older servers."""
+    async def _negotiate(self, session: ClientSession, dispatcher: MessageDispatcher) -> bool:
+        """Negotiate a protocol version: discovery first, then the handshake of older servers.
+
+        Returns False if the server takes no messages in this way.
+        """
         delivery = RequestDelivery()
         token = delivery_var.set(delivery)
+        by_event_stream = isinstance(dispatcher, EventStreamDispatcher)
+        try:
+            if by_event_stream or not await self._discover(session, delivery):
+                await self._shake_hands(session)
+        except MCPError:
+            if delivery.error is not None:
+                raise delivery.error from None
+            if delivery.takes_no_post and not by_event_stream:
+                return False
+            raise
+        finally:
+            delivery_var.reset(token)
+        self.version = session.protocol_version or ""
+        return True
+
+    async def _discover(self, session: ClientSession, delivery: RequestDelivery) -> bool:
+        """Ask what the server speaks; return whether it says so, as servers since 2026 do."""
         try:
             await session.discover()
         except (MCPError, RuntimeError, ValidationError):
@@ -587,10 +633,19 @@ class UpstreamConnection:
                 raise delivery.error from None
             if self._process is not None and self._process.ended.is_set():
                 raise
+            return False
+        return True
+
+    @staticmethod
+    async def _shake_hands(session: ClientSession) -> None:
+        """Begin a session as servers did until 2025."""
+        try:
             await session.initialize()
-        finally:
-            delivery_var.reset(token)
-        self.version = session.protocol_version or ""
+        except MCPError as error:
+            if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+                raise
+            # It was only slow to answer the discovery, and now speaks as it did there.
+            await session.discover()
 
     async def _list(self) -> None:
         try:

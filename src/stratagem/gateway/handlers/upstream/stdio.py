@@ -19,47 +19,40 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
-from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.shared.exceptions import MCPError
+from mcp.types import CONNECTION_CLOSED
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
 from stratagem.gateway.handlers.upstream import launch
+from stratagem.gateway.handlers.upstream.dispatcher import (
+    Message,
+    MessageDispatcher,
+    PendingRequest,
+    encode_message,
+    read_message,
+)
 from stratagem.gateway.handlers.upstream.upstream_tools import clean_line
 
-__all__ = ["ServerProcess", "Streams", "open_process"]
-
-Streams = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
+__all__ = ["ServerProcess", "open_process"]
 
 _LAUNCH: Final = str(Path(launch.__file__))
 # Whether the kernel can kill a process when its parent dies.
 _HAS_PARENT_DEATH_SIGNAL: Final[bool] = sys.platform.startswith("linux")
 
 
-class ServerProcess:
-    """A running server, and the streams of messages from and to it."""
+class ServerProcess(MessageDispatcher):
+    """A running server, and the messages from and to it."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
+        super().__init__()
         self.pid = process.pid
         # Set when no more messages can be exchanged.
         self.ended = asyncio.Event()
         self._process = process
         self._last_words: deque[str] = deque(maxlen=limits.UPSTREAM_STDERR_LINES)
         self._fault = ""
-        # A process in a session of its own can be ended with all that it started.
-        self._received, self.messages = anyio.create_memory_object_stream[
-            SessionMessage | Exception
-        ](0)
-        self.outbox, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
-
-    @property
-    def streams(self) -> Streams:
-        """Return the streams of received messages and of messages to send."""
-        return self.messages, self.outbox
 
     def last_words(self) -> str:
         """Return why it ended: its exit status and last lines of stderr, as far as known."""
@@ -67,17 +60,16 @@ class ServerProcess:
         ended = "" if status is None else f"it ended with status {status}"
         return "\n".join(part for part in (self._fault, ended, *self._last_words) if part)
 
-    async def read(self) -> None:
+    async def _receive_all(self) -> None:
         """Receive messages from the process until its output ends."""
         assert self._process.stdout is not None
-        async with self._received:
-            while line := await self._line(self._process.stdout):
-                if line.isspace():
-                    continue
-                try:
-                    await self._received.send(_parse_message(line))
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    break
+        while line := await self._line(self._process.stdout):
+            if not line.isspace():
+                # What is no message is nobody's answer.
+                with contextlib.suppress(ValueError):
+                    self._accept(read_message(line))
+            # Lines that are there already are read without waiting: others get their turn.
+            await asyncio.sleep(0)
         self.ended.set()
 
     async def _line(self, stream: asyncio.StreamReader) -> bytes:
@@ -89,22 +81,37 @@ class ServerProcess:
             self._fault = f"its output cannot be read: {error}"
         return b""
 
-    async def write(self) -> None:
-        """Send messages to the process until it stops reading."""
+    async def _send_request(self, message: Message, pending: PendingRequest) -> None:
+        del pending
+        try:
+            await self._write(message)
+        except OSError:
+            raise MCPError(CONNECTION_CLOSED, "Connection closed") from None
+
+    async def _send(self, message: Message) -> None:
+        with contextlib.suppress(OSError):
+            await self._write(message)
+
+    def _abandon(self, pending: PendingRequest, reason: str, *, notify: bool) -> None:
+        if notify and not self._is_closed:
+            self._spawn(self._send(self._cancellation(pending, reason)))
+
+    async def _write(self, message: Message) -> None:
+        """Send a message to the process.
+
+        Raises:
+            OSError: It has stopped reading.
+        """
         stdin = self._process.stdin
         assert stdin is not None
-        async with self._sent:
-            async for message in self._sent:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                try:
-                    stdin.write(text.encode() + b"\n")
-                    await stdin.drain()
-                except OSError as error:
-                    self._fault = f"it no longer reads its input: {error}"
-                    break
-        # A process that stops reading may keep running, but will answer nothing more.
-        self.ended.set()
-        await self._received.aclose()
+        try:
+            stdin.write(encode_message(message) + b"\n")
+            await stdin.drain()
+        except OSError as error:
+            self._fault = f"it no longer reads its input: {error}"
+            # A process that stops reading may keep running, but will answer nothing more.
+            self.ended.set()
+            raise
 
     async def read_stderr(self) -> None:
         """Keep the last lines of the process's stderr."""
@@ -119,8 +126,6 @@ class ServerProcess:
 
     async def end(self) -> None:
         """End the process: close its input, then send SIGTERM, then SIGKILL."""
-        for stream in (self.messages, self.outbox, self._received, self._sent):
-            await stream.aclose()
         assert self._process.stdin is not None
         self._process.stdin.close()
         for number in (signal.SIGTERM, None):
@@ -157,18 +162,14 @@ async def open_process(
         ExecutionFailed: It cannot be started; nothing was sent.
     """
     process = ServerProcess(await _start(command, args, get_default_environment() | dict(env)))
-    tasks = [
-        asyncio.create_task(work)
-        for work in (process.read(), process.write(), process.read_stderr())
-    ]
+    reading = asyncio.create_task(process.read_stderr())
     try:
         yield process
     finally:
         with anyio.CancelScope(shield=True):
             await process.end()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
 
 async def _start(
@@ -200,13 +201,6 @@ def _tie_to_parent(command: str, args: tuple[str, ...]) -> list[str]:
         [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid())] if _HAS_PARENT_DEATH_SIGNAL else []
     )
     return [*ours, command, *args]
-
-
-def _parse_message(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
 
 
 def _clean_stderr(line: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +118,55 @@ def http_server(port: int, command: Sequence[str] | None = None, **env: str) -> 
     finally:
         process.kill()
         process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that a scripted server received, and the connection that it came by."""
+
+    connection: int
+    method: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> dict[str, Any]:
+        return dict(json.loads(self.body))
+
+
+@contextlib.asynccontextmanager
+async def scripted_server(
+    answer: Callable[[Sent], tuple[str, str, bytes]],
+) -> AsyncIterator[tuple[int, list[Sent]]]:
+    """Run an HTTP server that answers by a function: status, headers, body.
+
+    A body without a length in the headers is sent as one chunk, and the stream then ends.
+    """
+    received: list[Sent] = []
+    connections = itertools.count()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = next(connections)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                headers = {
+                    name.lower(): value.strip()
+                    for name, _, value in (line.partition(":") for line in head[1:] if line)
+                }
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                received.append(Sent(number, head[0].split()[0], headers, body))
+                status, more, sent = answer(received[-1])
+                if "content-length" not in more:
+                    more += "\r\ntransfer-encoding: chunked"
+                    sent = (b"%x\r\n%b\r\n" % (len(sent), sent) if sent else b"") + b"0\r\n\r\n"
+                writer.write(f"HTTP/1.1 {status}\r\n{more}\r\n\r\n".encode() + sent)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], received
 
 
 def wait_for_port(port: int) -> None:

@@ -9,8 +9,10 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp.client.session import ClientSession
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, PermissionDenied, ServiceUnavailable
@@ -188,6 +190,26 @@ async def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while
     assert "\x1b" not in first.value.message
     assert second.value.safe
     assert 0 < second.value.details["retry_after"] <= limits.UPSTREAM_BACKOFF_SECONDS_MIN
+
+
+async def test_a_server_that_is_slow_to_answer_is_spoken_to_in_its_own_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    discover = ClientSession.send_discover
+
+    async def give_up_once(session: ClientSession, version: str) -> dict[str, Any]:
+        try:
+            return await discover(session, version)
+        finally:
+            monkeypatch.undo()
+
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(ClientSession, "send_discover", give_up_once)
+
+    async with upstreams_of(stdio()) as upstreams:
+        await upstreams.list_tools("up")
+
+        assert upstreams.status("up")["protocolVersion"] == "2026-07-28"
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:

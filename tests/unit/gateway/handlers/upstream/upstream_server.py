@@ -1,6 +1,6 @@
-"""A real MCP server of the official SDK for the tests, on stdio or HTTP.
+"""A real MCP server of the official SDK for the tests, on stdio, HTTP or the SSE of 2024.
 
-`upstream_server.py [--http PORT]`; a file named by NOTES takes what happened.
+`upstream_server.py [--http PORT | --sse PORT]`; a file named by NOTES takes what happened.
 """
 
 from __future__ import annotations
@@ -153,5 +153,8 @@ if __name__ == "__main__":
     if "--http" in sys.argv:
         port = int(sys.argv[sys.argv.index("--http") + 1])
         server.run("streamable-http", host="127.0.0.1", port=port)
+    elif "--sse" in sys.argv:
+        port = int(sys.argv[sys.argv.index("--sse") + 1])
+        server.run("sse", host="127.0.0.1", port=port)
     else:
         server.run("stdio")
