@@ -169,7 +169,7 @@ class Knowledge(Curation):
             )
         answer = page.results(found.concepts, page.cut(found.hits), "Found")
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
-        answer.note = _search_note(found)
+        answer.note = _search_note(found, "include_superseded")
         return answer
 
     def get_context(
@@ -215,13 +215,12 @@ class Knowledge(Curation):
             ContextConcept(each.concept_id, each.name, each.similarity, each.certainty_score)
             for each in found.hits[: written.concepts]
         ]
+        note = _search_note(found, "search_concepts_semantic with include_superseded")
         if not found.concepts:
-            return KnowledgeContext("", [], "Nothing is known about this", note=_search_note(found))
+            return KnowledgeContext("", [], "Nothing is known about this", note=note)
         left = len(found.concepts) - written.concepts
         message = f"{plural(len(shown), 'concept')} in {len(written.text):,} characters"
-        return KnowledgeContext(
-            written.text, shown, message, left_out=left or None, note=_search_note(found)
-        )
+        return KnowledgeContext(written.text, shown, message, left_out=left or None, note=note)
 
     def search_concepts_exact(
         self,
@@ -344,12 +343,10 @@ def make_pong(now: int) -> Pong:
     return Pong("ok", "MCP Knowledge Server is running", "knowledge-server", moments.iso(now))
 
 
-def _search_note(found: Found) -> str | None:
+def _search_note(found: Found, what_shows_all: str) -> str | None:
     notes = []
     if found.replaced:
-        notes.append(
-            f"Superseded and left out: {found.replaced}; include_superseded shows them, last."
-        )
+        notes.append(f"Superseded and left out: {found.replaced}; {what_shows_all} shows them.")
     if found.ranking.waiting:
         waiting = found.ranking.waiting
         notes.append(f"{waiting} texts wait for their vectors; words find them already.")

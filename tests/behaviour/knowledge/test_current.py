@@ -30,6 +30,8 @@ def test_what_was_superseded_leaves_search_and_says_so_everywhere(meaning: Knowi
     assert "Superseded and left out: 1" in answer["note"]
     current = next(each for each in answer["results"] if each["name"] == "Astana")
     assert refs(current, "contested_by") == ["Almaty"]
+    context = meaning("get_context", query=QUESTION)
+    assert "search_concepts_semantic with include_superseded" in context["note"]
     every = meaning("search_concepts_semantic", query=QUESTION, include_superseded=True)
     assert [each["name"] for each in every["results"]] == [*names, "Nur-Sultan"]
     shown = [

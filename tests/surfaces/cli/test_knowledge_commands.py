@@ -1,5 +1,6 @@
 """knowledge at the command line; what it does is tested in unit/knowledge."""
 
+import json
 from pathlib import Path
 
 from tests.surfaces.cli.console import Cli
@@ -61,3 +62,37 @@ def test_a_comma_in_a_name_is_part_of_it_and_several_are_explained(cli: Cli) -> 
 
     assert marked["concepts"] == ["Newton,Isaac"]
     assert "Several: --concepts A --concepts B" in refused
+
+
+def test_a_dash_exports_to_stdout(cli: Cli, tmp_path: Path) -> None:
+    concept(cli, "Fjord – Ærø")
+
+    lines = cli("knowledge", "export", "-").splitlines()
+
+    assert [json.loads(line).get("name") for line in lines] == [None, "Fjord – Ærø"]
+    assert not Path("-").exists()
+    assert "folder" in cli.refused("knowledge", "export", "-", "--format", "markdown", code=2)
+
+
+def test_null_gives_a_certainty_back_and_clears_an_area(cli: Cli) -> None:
+    concept(cli, "Fjord")
+    cli("update-concept", "Fjord", "--certainty-score", "90", "--area", "Geography")
+
+    given = cli.json("get-concept", "Fjord")["concept"]
+    cli("update-concept", "Fjord", "--certainty-score", "null", "--area", "null")
+    cleared = cli.json("get-concept", "Fjord")["concept"]
+
+    assert (given["certainty_score"], given["area"]) == (90, "Geography")
+    assert (cleared["certainty_score"], cleared["area"]) == (60, None)
+    assert cleared["certainty_source"] == "computed"
+    wrong = cli.refused("update-concept", "Fjord", "--certainty-score", "much", code=2)
+    assert "--certainty-score" in wrong
+
+
+def test_several_words_that_are_required_are_given_by_position(cli: Cli) -> None:
+    concept(cli, "Fjord")
+    concept(cli, "Glacier")
+
+    marked = cli.json("mark-known", "Fjord", "Glacier", "--learner", "Mia")
+
+    assert marked["concepts"] == ["Fjord", "Glacier"]

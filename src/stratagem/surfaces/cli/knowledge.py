@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
@@ -39,7 +41,9 @@ def _knowledge(session: Session) -> None:
 def _export(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where; for Markdown a folder.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where; for Markdown a folder; - is stdout.")
+    ],
     form: Annotated[Form, typer.Option("--format", help="In which form.")] = "jsonl",
     as_of: AsOf = None,
     force: Force = False,
@@ -47,16 +51,25 @@ def _export(
     """Write the concepts of a branch and the relationships between them."""
     from stratagem.knowledge.transfer import export_to
 
-    with session.runtime(must_exist=True) as runtime:
+    if str(file) == "-" and form == "markdown":
+        raise ValidationFailed(
+            "Markdown notes are files of a folder.", field="file", hint="Name a folder."
+        )
+    with TemporaryDirectory() as folder, session.runtime(must_exist=True) as runtime:
+        to_stdout = str(file) == "-"
+        place = Path(folder) / "concepts" if to_stdout else file
         done = export_to(
             runtime.foundation,
-            file,
+            place,
             branch=session.branch,
             as_of=as_of,
             form=form,
             overwrite=force,
         )
-    session.output.answer(asdict(done), _show_export)
+        if to_stdout:
+            sys.stdout.write(place.read_text("utf-8"))
+    if not to_stdout:
+        session.output.answer(asdict(done), _show_export)
 
 
 @knowledge.command("import")

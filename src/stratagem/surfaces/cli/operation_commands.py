@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from itertools import takewhile
 from keyword import iskeyword
 from typing import Annotated, Any, Final, cast
 
@@ -183,16 +182,22 @@ def hint_of_alias(operation: Operation) -> CommandHint:
 
 
 def _required_in_order(operation: Operation) -> tuple[str, ...]:
-    """Return the required parameters up to the first that is a switch or takes several words."""
+    """Return the required parameters up to the first switch, or the first that takes several words.
+
+    Whatever follows those words would be one of them.
+    """
     properties = operation.parameters["properties"]
     required = operation.parameters.get("required", ())
     plain = CommandHint(())
-    return tuple(
-        takewhile(
-            lambda name: _Described(name, properties[name], plain).type not in (bool, list[str]),
-            (name for name in properties if name in required),
-        )
-    )
+    given: list[str] = []
+    for name in (each for each in properties if each in required):
+        kind = _Described(name, properties[name], plain).type
+        if kind is bool:
+            break
+        given.append(name)
+        if kind == list[str]:
+            break
+    return tuple(given)
 
 
 def _rows() -> Iterator[Operation]:
@@ -223,8 +228,8 @@ def make_command(operation: Operation, hint: CommandHint) -> Any:
     # By position only: an operation may have a parameter of any name.
     def run(session: Session, /, **given: Any) -> None:
         extra = {each.name: given.pop(each.name) for each in extras}
-        arguments = parameters.read(session, given)
         try:
+            arguments = parameters.read(session, given)
             handler(Invocation(session, operation, hint, arguments), **extra)
         except StratagemError as error:
             _name_options(error, operation, hint)
@@ -440,6 +445,8 @@ class _Described:
         self._action = f"{hint.fixed['action']}: " if "action" in hint.fixed else ""
         self.python_name = f"{name}_" if iskeyword(name) else name
         choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+        # Null says something of its own here: that what is there is cleared.
+        self._is_clearable = {"type": "null"} in schema.get("anyOf", ()) and "default" not in schema
         # A word in the place of JSON, such as `auto`.
         self._words = [each["const"] for each in choices if "const" in each]
         choices = [each for each in choices if "const" not in each]
@@ -458,7 +465,9 @@ class _Described:
     @property
     def type(self) -> Any:
         """The type of the option."""
-        return list[str] if self._is_list_of_text else _TYPES.get(str(self._kind), str)
+        if self._is_list_of_text:
+            return list[str]
+        return str if self._is_clearable else _TYPES.get(str(self._kind), str)
 
     @property
     def help(self) -> str:
@@ -540,14 +549,35 @@ class _Described:
             by_words = isinstance(given, list) and not by_position
             texts = _read_texts(given) if by_words else given
             return _part_by_commas(texts) if self._parts_by_commas else texts
+        return self._read_word(given, by_position=by_position, text=text)
+
+    def _read_word(self, given: str, *, by_position: bool, text: bool) -> Any:
         if given in self._words:
             return given
+        if self._is_clearable:
+            return self._read_clearable(given)
         if self._lenient:
             return read_value(given, text=text)
         if self._kind in {"object", "array"}:
             return read_json(given, field=self.name)
         # A log is longer than what a shell passes on: `-` reads it from stdin. A name is not.
         return given if by_position else read_value(given, text=True)
+
+    def _read_clearable(self, given: str) -> Any:
+        """Return a text or a number, or None for the word null."""
+        if given == "null":
+            return None
+        if self._kind == "string":
+            return given
+        try:
+            return float(given)
+        except ValueError as error:
+            raise ValidationFailed(
+                f"`{self.name}` is a number; it was {given[:100]!r}.",
+                field=self.name,
+                invalid_value=given[:100],
+                hint="Give a number, or the word null.",
+            ) from error
 
 
 _TEXT: Final = inspect.Parameter(
