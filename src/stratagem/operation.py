@@ -248,6 +248,11 @@ class Caller:
         """
         return self.authority == "network" or self.speaks_for_person("gateway")
 
+    @property
+    def is_on_machine(self) -> bool:
+        """Whether the caller may know the files of the machine that the database is on."""
+        return self.local or self.of_host or self.authority == "operator"
+
     def reach(self) -> list[Any]:
         """Return, as JSON, everything that an answer to the caller may depend on."""
         return [
@@ -258,6 +263,7 @@ class Caller:
             self.read_only,
             self.authority,
             self.of_host,
+            self.local,
             None if self.scopes is None else sorted(self.scopes),
             None if self.toolsets is None else sorted(self.toolsets),
             None if self.tool_sets is None else sorted(self.tool_sets),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import resources
@@ -399,7 +400,7 @@ def test_whoever_only_reads_sees_no_button_that_would_fail(house: House) -> None
     ):
         page = client.get(path)
         assert page.status_code == 200, path
-        acts = set(re.findall(r'name="act" value="(\w+)"', page.text)) - {"check"}
+        acts = set(re.findall(r'name="act" value="(\w+)"', page.text))
         assert acts == set(), path
 
 
@@ -417,6 +418,8 @@ def test_whoever_only_reads_sees_no_button_that_would_fail(house: House) -> None
         ),
         ("member", "/system", "create_token", {"name": "mine", "preset": "admin"}),
         ("member", "/system", "back_up", {"file": "x.backup"}),
+        # It reads all there is.
+        ("member", "/system", "check", {}),
         ("member", "/tools", "add_server", {"name": "s", "where": "/bin/true"}),
         (
             "reader",
@@ -441,6 +444,33 @@ def test_nobody_does_more_in_the_console_than_elsewhere(
     assert house.call(
         "rest", "member", "strata_recall", {"key": "seen", "namespace": "rights"}
     ).answer["found"]
+
+
+@proves("console:rights")
+def test_a_database_is_examined_once_at_a_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends the form again and again takes no more than one thread from the others."""
+    store = type(house.database.runtime().foundation.store)
+    examine, begun, go_on = store.examine, threading.Event(), threading.Event()
+
+    def examine_slowly(*given: Any) -> Any:
+        begun.set()
+        assert go_on.wait(30)
+        return examine(*given)
+
+    monkeypatch.setattr(store, "examine", examine_slowly)
+    client, answers = signed_in(house, "admin"), []
+    first = threading.Thread(target=lambda: answers.append(send(client, "/system", "check")))
+    first.start()
+    assert begun.wait(30)
+    second = send(signed_in(house, "admin"), "/system", "check")
+    go_on.set()
+    first.join(60)
+
+    assert second.status_code == 503
+    assert "examined already" in second.text
+    assert answers[0].status_code == 200
 
 
 @proves("console:rights")

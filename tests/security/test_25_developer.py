@@ -136,6 +136,44 @@ def test_no_workspace_replaces_a_bundle_of_another(house: House) -> None:
     assert kept.answer["branch"] == "default"
 
 
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("token", ["other", "blue"])
+def test_nobody_elsewhere_is_told_where_files_are(
+    house: House, surface: Surface, token: str
+) -> None:
+    """A token of another workspace, or of one that is no administrator's, is of no machine."""
+    folder = str(house.path.parent)
+    bundles = house.path.parent / "bundles"
+    damaged = (bundles if token == "other" else bundles / "workspaces" / token) / "damaged.jsonl"
+    damaged.parent.mkdir(parents=True, exist_ok=True)
+    damaged.write_text("{}\n")
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("strata_db_info", {}),
+        ("strata_bundle_validate", {"name": "damaged"}),
+        ("strata_bundle_import", {"name": "damaged"}),
+        ("strata_bundle_export", {"name": "damaged"}),
+        ("strata_db_compact", {}),
+    ]
+
+    outcomes = {name: house.call(surface, token, name, given) for name, given in calls}
+    status = house.call("rest", token, "strata_status", {})
+    own = house.call(surface, "admin", "strata_db_info", {})
+
+    assert outcomes["strata_bundle_import"].error is not None
+    assert [name for name, each in outcomes.items() if folder in each.text] == []
+    assert status.answer["database"] in {"memory.db", "blue.db"}
+    assert folder in own.text
+
+
+def test_answers_are_kept_in_no_cache(house: House) -> None:
+    client = house.client("other")
+
+    for path in ("/index.json", "/memory.json", "/api/mcp/tools", "/api/mcp/nothing"):
+        headers = client.get(path).headers
+        assert headers["cache-control"] == "no-store", path
+        assert headers["x-content-type-options"] == "nosniff", path
+
+
 @pytest.mark.parametrize("endpoint", ["file:///etc/passwd", "gopher://h/", "https://me:word@h/v1"])
 def test_an_endpoint_is_an_address_without_a_password(house: House, endpoint: str) -> None:
     given = {"endpoint": endpoint, "model": "m"}

@@ -7,6 +7,8 @@ reaches the file system.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -53,14 +55,15 @@ class Bundles:
                 field="name",
                 hint="Choose another name, or pass overwrite.",
             )
-        done = export_branch(
-            self._foundation,
-            file,
-            branch=branch or self._caller.branch,
-            progress=_quiet,
-            as_of=as_of,
-            overwrite=overwrite,
-        )
+        with _errors_by_name(file, name):
+            done = export_branch(
+                self._foundation,
+                file,
+                branch=branch or self._caller.branch,
+                progress=_quiet,
+                as_of=as_of,
+                overwrite=overwrite,
+            )
         return BundleInfo(
             name,
             valid=True,
@@ -90,14 +93,16 @@ class Bundles:
             from dataclasses import replace
 
             caller = replace(caller, branch=branch)
-        done = import_from(
-            self._foundation,
-            caller,
-            self._present(name),
-            progress=_quiet,
-            form="stratagem",
-            preview=preview,
-        )
+        file = self._present(name)
+        with _errors_by_name(file, name):
+            done = import_from(
+                self._foundation,
+                caller,
+                file,
+                progress=_quiet,
+                form="stratagem",
+                preview=preview,
+            )
         return BundleLoaded(
             name,
             str(done.branch),
@@ -115,16 +120,17 @@ class Bundles:
         header = _header(file)
         problem = None
         try:
-            import_from(
-                self._foundation,
-                self._caller,
-                file,
-                progress=_quiet,
-                form="stratagem",
-                preview=True,
-            )
+            with _errors_by_name(file, name):
+                import_from(
+                    self._foundation,
+                    self._caller,
+                    file,
+                    progress=_quiet,
+                    form="stratagem",
+                    preview=True,
+                )
         except StratagemError as error:
-            problem = error.message.replace(str(file), name)
+            problem = error.message
         return BundleInfo(
             name,
             valid=problem is None,
@@ -159,7 +165,8 @@ class Bundles:
             )
         if not folder.is_dir():
             raise ServiceUnavailable(
-                "The folder for bundles is not there.", hint=f"Make it: mkdir {folder}"
+                "The folder for bundles is not there.",
+                hint="Whoever starts the server makes it: the folder that --bundles names.",
             )
         if not _NAME.fullmatch(name):
             raise ValidationFailed(
@@ -168,6 +175,20 @@ class Bundles:
                 hint="Name no path: bundles are in one folder.",
             )
         return folder / f"{name.removesuffix(_ENDING)}{_ENDING}"
+
+
+@contextmanager
+def _errors_by_name(file: Path, name: str) -> Iterator[None]:
+    """Say in errors the name of a bundle, not the folder of the machine that it is in."""
+    try:
+        yield
+    except StratagemError as error:
+        details = {
+            field: value.replace(str(file), name) if isinstance(value, str) else value
+            for field, value in error.details.items()
+        }
+        error.reword(error.message.replace(str(file), name), details)
+        raise
 
 
 def _header(file: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, overload
 
 from stratagem import limits
@@ -69,6 +70,7 @@ from stratagem.parameters import (
     Param,
     RequestId,
 )
+from stratagem.projects import is_address
 from stratagem.search.index import Ranking
 from stratagem.search.record_finders import FinderQuery
 from stratagem.storage.clock_watch import clock_gap
@@ -584,7 +586,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 events=reader.records.count(view, EVENT) if view else 0,
                 namespaces=_live_names(reader, view) if view else [],
                 head=f"{head.sequence}:{head.hash.hex()}",
-                database=self._store.location,
+                database=self._shown_location(),
                 embedder=index.embedder_name or "none",
                 unembedded=reader.vectors.pending_count() if index.embedder else 0,
                 durability=foundation.durability,
@@ -595,6 +597,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 note=note,
                 instructions=self._instructions(reader, view) if view else [],
             )
+
+    def _shown_location(self) -> str:
+        """Return where the database is; to callers elsewhere not which folder or server that is."""
+        location = self._store.location
+        if self._caller.is_on_machine:
+            return location
+        return "postgresql" if is_address(location) else PurePath(location).name
 
     def _own_view(self, reader: Reader) -> tuple[View | None, str | None]:
         """Return what the caller's branch shows, and a note where it cannot work on that branch.

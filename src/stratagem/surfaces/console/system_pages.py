@@ -17,7 +17,7 @@ from stratagem.access.service import Access
 from stratagem.access.tokens import Token
 from stratagem.answers import plural
 from stratagem.engine.moments import duration, iso
-from stratagem.errors import PermissionDenied
+from stratagem.errors import PermissionDenied, ServiceUnavailable
 from stratagem.gateway.names import AUDITED
 from stratagem.places import display_place, is_address
 from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute
@@ -45,6 +45,7 @@ async def _system_data(visit: Visit, **more: Any) -> dict[str, Any]:
         "sizes": await asyncio.to_thread(_sizes, visit) if visit.caller.workspace is None else [],
         "stores": await visit.try_read("get_server_stats"),
         "operator": operator,
+        "may_examine": visit.caller.may("memory", "admin"),
         "tokens": tokens,
         "audit": await asyncio.to_thread(_audit, visit) if operator else [],
         "presets": list(PRESETS),
@@ -132,8 +133,14 @@ async def _check(visit: Visit, _fields: dict[str, str]) -> ConsolePage:
             "head": f"{head.sequence}:{head.hash.hex()}",
         }
 
-    visit.caller.require("memory", "read", "examining the database")
-    report = await asyncio.to_thread(examine)
+    visit.caller.require("memory", "admin", "examining the database")
+    if visit.console.examining.locked():
+        # It reads all there is: one at a time leaves the others their server.
+        raise ServiceUnavailable(
+            "A database of this server is being examined already.", hint="Try again in a while."
+        )
+    async with visit.console.examining:
+        report = await asyncio.to_thread(examine)
     return ConsolePage("system.html", "System", await _system_data(visit, report=report), "system")
 
 

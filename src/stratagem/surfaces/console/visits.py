@@ -6,6 +6,7 @@ same to everybody. Whoever looks at a past moment changes nothing there.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -43,6 +44,7 @@ class Console:
         self.settings = settings
         self.database = database
         self.authenticator = authenticator
+        self.examining = asyncio.Lock()
         # What counts over everything, by everything that it depends on.
         self.counts: TTLCache[str, dict[str, Any]] = TTLCache(
             limits.CONSOLE_COUNTS_MAX, limits.CONSOLE_COUNTS_SECONDS

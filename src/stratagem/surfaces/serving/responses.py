@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from starlette.responses import Response
@@ -16,6 +16,9 @@ from stratagem.surfaces.serving.surrogates import escape_surrogates
 __all__ = ["error_response", "success_response", "with_gateway_codes"]
 
 logger = logging.getLogger(__name__)
+
+# An answer is for one caller, whom a cookie may have named, and it is data, whatever it looks like.
+_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 def success_response(data: Any, *, enveloped: bool, status: int = 200) -> Response:
@@ -66,4 +69,4 @@ def _error_body(error: StratagemError, *, enveloped: bool) -> dict[str, Any]:
 
 
 def _json(body: Any, status: int) -> Response:
-    return Response(orjson.dumps(body), status, media_type="application/json")
+    return Response(orjson.dumps(body), status, dict(_HEADERS), "application/json")
