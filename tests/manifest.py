@@ -159,6 +159,7 @@ MANIFEST: dict[str, str] = {
     "diff:both-sides": "A diff shows the changes of either side, and says whose they are.",
     "diff:knowledge": "A diff compares what branches know: whatever a merge would do, it shows.",
     "diff:particulars": "A diff says what of an entry differs, its expiry and tags included.",
+    "diff:places": "Of a record that both branches changed, a diff says which changed each place.",
     "diff:events": "A diff counts the logged events that only one of the branches has.",
     "diff:equal": "Branches that show the same do not differ.",
     "diff:past": "A diff can compare a past moment.",

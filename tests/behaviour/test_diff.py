@@ -108,6 +108,34 @@ def test_a_diff_says_what_of_an_entry_differs(call: Call) -> None:
     assert (tags["tags_before"], tags["tags_after"]) == (["old"], ["new"])
 
 
+@proves("diff:places")
+def test_a_diff_says_which_branch_changed_each_place_of_what_both_changed(call: Call) -> None:
+    call.store(key="prefs", value={"theme": "dark", "size": 1, "deep": {"a": 1}}, tags=["old"])
+    call.store(key="single", value="old")
+    call.branch(action="fork", name="trial")
+    call.store(key="prefs", value={"theme": "blue", "size": 2, "deep": {"a": 1}}, tags=["old"])
+    call.store(
+        key="prefs",
+        value={"theme": "light", "size": 1, "deep": {"a": 2}, "new": [1]},
+        tags=["new"],
+        ttl="1h",
+        branch="trial",
+    )
+    call.store(key="single", value="ours")
+
+    prefs, single = call.branch(action="diff", compare="trial")["results"]
+
+    assert prefs["changed_by"] == {
+        "$.theme": "both",
+        "$.size": "ours",
+        "$.deep.a": "theirs",
+        "$.new": "theirs",
+        "tags": "theirs",
+        "expires": "theirs",
+    }
+    assert "changed_by" not in single
+
+
 @proves("diff:equal")
 def test_branches_that_show_the_same_do_not_differ(call: Call) -> None:
     call.store(key="k", value={"a": 1, "b": 2})

@@ -119,6 +119,28 @@ def test_a_branch_is_compared_with_its_own_past(call: Call) -> None:
 
 
 @proves("memory:compare")
+def test_what_expired_between_two_moments_differs_though_nobody_changed_it(
+    call: Call, clock: Clock
+) -> None:
+    before = call.store(key="lease", value=1, ttl="10s")["version"]
+    clock.advance(60)
+    call.store(key="lasting", value=1)
+
+    forth = call("strata_compare", compare="default", as_of=f"@{before}")
+    back = call("strata_compare", compare="default", compare_as_of=f"@{before}")
+
+    assert [(each["key"], each["change"]) for each in forth["results"]] == [
+        ("lasting", "added"),
+        ("lease", "removed"),
+    ]
+    assert [(each["key"], each["change"]) for each in back["results"]] == [
+        ("lasting", "added"),
+        ("lease", "added"),
+    ]
+    assert (forth["added"], forth["removed"], back["added"], back["ours"]) == (1, 1, 1, 1)
+
+
+@proves("memory:compare")
 def test_a_comparison_is_listed_by_pages_and_counts_all(call: Call) -> None:
     call.store(key="shared", value=0)
     call.branch(action="fork", name="trial")

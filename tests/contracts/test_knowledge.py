@@ -101,6 +101,48 @@ def test_changed_subjects_are_those_of_one_branch_between_two_sequences(store: S
     assert sorted(key for _, key in reader.records.names(changed).values()) == ["a", "c"]
 
 
+def test_compared_subjects_are_at_their_latest_versions_beside_those_of_another_view(
+    store: Store,
+) -> None:
+    first = append(store, a_note("a"), a_note("b"), a_note("gone"))
+    trial = fork(store, "trial")
+    theirs = append(store, a_note("a", expires_at=5), an_erasure("gone"), branch="trial")
+    start = append(store, a_note("before"))
+    append(store, a_note("a"), a_note("new", expires_at=9), a_happening("x"))
+    end = append(store, a_note("a"), an_erasure("b"), a_note("gone"))
+    append(store, a_note("late"), a_note("a"))
+
+    reader = store.reader()
+    main, lineage = live(reader, MAIN).id, reader.branches.lineage(trial)
+    rows = reader.changes.compared_subjects(Cut(main, end), start, lineage)
+    names = reader.records.names([row[0] for row in rows])
+    shown = reader.changes.shown_versions(lineage, list(names))
+
+    assert {names[row[0]][1]: row[2:] for row in rows} == {
+        "a": (end - 2, False, None, theirs - 1, False, 5),
+        "b": (end - 1, True, None, first - 1, False, None),
+        "gone": (end, False, None, theirs, True, None),
+        "new": (end - 4, False, 9, None, None, None),
+    }
+    assert {names[number][1]: version for number, (_space, version) in shown.items()} == {
+        "a": (theirs - 1, False, 5),
+        "b": (first - 1, False, None),
+        "gone": (theirs, True, None),
+    }
+    assert {space for space, _version in shown.values()} == {row[1] for row in rows}
+
+
+def test_expired_subjects_are_those_that_end_between_two_times(store: Store) -> None:
+    append(store, a_note("a", expires_at=5), a_note("b", expires_at=6), a_note("c"))
+    append(store, a_note("a", expires_at=9), a_note("d", expires_at=10))
+
+    reader = store.reader()
+    found = [reader.changes.expired_subjects(*times) for times in ((5, 9), (4, 5), (9, 9))]
+
+    keys = [[key for _space, key in reader.records.names(each).values()] for each in found]
+    assert [sorted(each) for each in keys] == [["a", "b"], ["a"], []]
+
+
 def test_changed_events_carry_their_origin_and_what_they_say(store: Store) -> None:
     start = append(store, a_happening("before"), a_note("a"))
     one = append(store, a_happening("one"))

@@ -17,16 +17,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stratagem import Stratagem, StratagemError
+from stratagem.answers import plain
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict, TransactionConflict, ValidationFailed
-from stratagem.memory.models import History
+from stratagem.memory.models import Diff, History
 from stratagem.operation import Caller
 from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.storage.branch_merge import Strategy
 from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
 from tests.postgres import a_workspace
-from tests.properties.model import Key, Line, Merge, Model, expired
+from tests.properties.model import Difference, Key, Line, Merge, Model, expired
 
 WORDS = ("amber", "birch", "cedar", "drift", "ember")
 NAMESPACES = ("n1", "n2")
@@ -661,14 +662,36 @@ class Histories(RuleBasedStateMachine):
         answer = self.memory.diff(there.name, branch=here.name, as_of=as_of)
 
         ours, theirs = here.state(sequence), there.state(sequence)
-        expected = self.model.differences(ours, theirs, time)
         assert answer.events == self.model.missing_events(ours, theirs)
         assert answer.ours_events == self.model.missing_events(theirs, ours)
-        shown = {
-            (change.namespace, change.key): exactly([change.side, change.before, change.after])
-            for change in answer.results
-        }
-        assert shown == {key: exactly(sides) for key, sides in expected.items()}
+        assert_same_differences(answer, self.model.differences(ours, theirs, time))
+
+    @rule(one=picks, other=picks, when=picks, then=picks)
+    def compare(self, one: int, other: int, when: int, then: int) -> None:
+        here, there = self.line(one), self.line(other)
+        as_of, sequence, time = self.moment(when)
+        other_as_of, other_sequence, other_time = self.moment(then)
+
+        def compare(**listed: Any) -> Diff:
+            return self.memory.compare(
+                there.name,
+                branch=here.name,
+                as_of=as_of,
+                compare_as_of=other_as_of,
+                **listed,
+            )
+
+        answer = compare()
+        page = compare(side="ours", limit=2, offset=1)
+
+        states = here.state(sequence), there.state(other_sequence)
+        expected = self.model.differences(*states, time, other_time)
+        assert_same_differences(answer, expected)
+        listed = [each for each in answer.results if each.side != "theirs"]
+        assert exactly([plain(each) for each in page.results]) == exactly(
+            [plain(each) for each in listed[1:3]]
+        )
+        assert page.ours == answer.ours
 
     @invariant()
     def status_is_true(self) -> None:
@@ -711,6 +734,25 @@ def as_decisions(decisions: dict[Key, Any]) -> dict[str, Any]:
         else:
             written[f"{namespace}/{key}"] = decision
     return written
+
+
+def assert_same_differences(answer: Diff, expected: dict[Key, Difference]) -> None:
+    shown = {
+        (change.namespace, change.key): exactly([change.side, change.before, change.after])
+        for change in answer.results
+    }
+    assert shown == {
+        key: exactly([each.side, each.before, each.after]) for key, each in expected.items()
+    }
+    for change in answer.results:
+        places = {
+            {"value": ".".join(("$", *path[1:])), "expires_at": "expires"}.get(path[0], path[0]): by
+            for path, by in expected[change.namespace, change.key].places.items()
+        }
+        assert (change.changed_by or {}) == places
+    sides = [each.side for each in expected.values()]
+    assert answer.added + answer.removed + answer.changed == sides.count("theirs")
+    assert (answer.ours, answer.both) == (sides.count("ours"), sides.count("both"))
 
 
 def assert_same_conflicts(shown: list[Any], plan: Merge) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.properties.reference import Node, changed_by, equal, merged
+from tests.properties.reference import Node, changed_by, equal, merged, places_changed
 
 Key = tuple[str, str]
 
@@ -92,6 +92,19 @@ class Merge:
     carried: list[Happening] = field(default_factory=list)
     conflicts: dict[Key, list[tuple[str, ...]]] = field(default_factory=dict)
     resolved: int = 0
+
+
+@dataclass
+class Difference:
+    """An entry that two views show differently: whose change it is, and the values.
+
+    `places`: of one that both changed, which of them changed which place.
+    """
+
+    side: str
+    before: Any
+    after: Any
+    places: dict[tuple[str, ...], str]
 
 
 def expired(content: dict[str, Any], time: int) -> bool:
@@ -308,16 +321,23 @@ class Model:
             state.log.append(Happening(sequence, each.root, each.label, each.data, each.namespace))
         self.commit(sequence - self.sequence, clock)
 
-    def differences(self, here: State, there: State, time: int) -> dict[Key, Any]:
-        """Return the entries that two views show differently: whose change it is, and the values."""
-        ours, theirs = here.shown(time), there.shown(time)
+    def differences(
+        self, here: State, there: State, time: int, there_time: int | None = None
+    ) -> dict[Key, Difference]:
+        """Return the entries that two views show differently."""
+        ours = here.shown(time)
+        theirs = there.shown(time if there_time is None else there_time)
         found = {}
         for key in {*ours, *theirs}:
             one, other = (side[key].content if key in side else None for side in (ours, theirs))
             if not _same(one, other):
                 side = changed_by(here.entries.get(key), there.entries.get(key))
                 values = (one and one["value"], other and other["value"])
-                found[key] = (side, *(reversed(values) if side == "ours" else values))
+                places = {}
+                if side == "both" and one is not None and other is not None:
+                    places = places_changed(ours[key], theirs[key])
+                before, after = reversed(values) if side == "ours" else values
+                found[key] = Difference(side, before, after, places)
         return found
 
     def missing_events(self, here: State, there: State) -> int:

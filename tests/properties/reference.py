@@ -9,6 +9,7 @@ versions that last equally long are compared with their like. Nothing here is fa
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -121,6 +122,24 @@ def changed_by(ours: Node | None, theirs: Node | None) -> str:
     if equal(base, _content(ours)):
         return "theirs"
     return "ours" if equal(base, _content(theirs)) else "both"
+
+
+def places_changed(ours: Node, theirs: Node) -> dict[tuple[str, ...], str]:
+    """Say of each place in which two versions differ which of them changed it."""
+    return dict(_places(base_of(ours, theirs), _content(ours), _content(theirs), ()))
+
+
+def _places(
+    base: Any, ours: Any, theirs: Any, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(ours, dict) and isinstance(theirs, dict) and _has_fields(base):
+        for name in {*ours, *theirs}:
+            inner = base.get(name, Absent) if isinstance(base, dict) else base
+            one, other = (side.get(name, Absent) for side in (ours, theirs))
+            yield from _places(inner, one, other, (*path, name))
+    elif not equal(ours, theirs):
+        kept = [equal(base, side) for side in (ours, theirs)]
+        yield path, "theirs" if kept[0] else "ours" if kept[1] else "both"
 
 
 def _base_among(nodes: frozenset[Node]) -> Any:

@@ -122,6 +122,9 @@ STEPS: Final[dict[str, tuple[int, Draw]]] = {
     "diff": (10, lambda draw: {
         "one": _pick(draw), "other": _pick(draw), "when": _pick(draw),
     }),
+    "compare": (5, lambda draw: {
+        "one": _pick(draw), "other": _pick(draw), "when": _pick(draw), "then": _pick(draw),
+    }),
     "reopen": (1, lambda _draw: {}),
     "rebuild": (1, lambda _draw: {}),
 }  # fmt: skip

@@ -33,7 +33,7 @@ difference between the sides a conflict, and it is never shown to a caller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, cast
@@ -47,12 +47,15 @@ __all__ = [
     "ABSENT",
     "AMBIGUOUS",
     "Base",
+    "ChangedBy",
     "Choice",
     "Chosen",
     "FieldConflict",
     "Mark",
     "Merged",
     "Side",
+    "changed_by",
+    "changed_places",
     "expiry_of",
     "resolve",
     "three_way",
@@ -77,6 +80,9 @@ AMBIGUOUS: Final = Mark.AMBIGUOUS
 
 Side: TypeAlias = Json | Literal[Mark.ABSENT]
 Base: TypeAlias = "Mapping[str, Base] | list[Json] | str | int | float | bool | Mark | None"
+
+# Which of two sides changed something since the base.
+ChangedBy: TypeAlias = Literal["ours", "theirs", "both"]
 
 _NO_SETS: Final[frozenset[str]] = frozenset()
 
@@ -168,6 +174,33 @@ def virtual_base(
     if _is_settled(one, other, expiry):
         return _settle(base, one, other, sets, expiry)[1]
     return _Merge("neither", sets).place(base, one, other, ())
+
+
+def changed_by(base: Base, ours: Base, theirs: Base) -> ChangedBy:
+    """Return which of two sides that differ is another than the base."""
+    if base is ours or same(base, ours):
+        return "theirs"
+    return "ours" if same(base, theirs) else "both"
+
+
+def changed_places(base: Base, ours: Base, theirs: Base) -> dict[Steps, ChangedBy]:
+    """Return the places in which two sides differ, and which of them changed each.
+
+    They are the places that a merge would look at: fields at any depth, arrays as wholes.
+    """
+    return dict(_changed_places(base, ours, theirs, ()))
+
+
+def _changed_places(
+    base: Base, ours: Base, theirs: Base, path: Steps
+) -> Iterator[tuple[Steps, ChangedBy]]:
+    if isinstance(ours, dict) and isinstance(theirs, dict) and isinstance(base, dict | Mark):
+        for name in ours | theirs:
+            inner = base if isinstance(base, Mark) else base.get(name, ABSENT)
+            sides = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+            yield from _changed_places(inner, *sides, (*path, name))
+    elif not same(ours, theirs):
+        yield path, changed_by(base, ours, theirs)
 
 
 def expiry_of(side: Base, expiry: str | None) -> int | None:

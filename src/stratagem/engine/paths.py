@@ -16,7 +16,7 @@ shares all others with the document it was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
@@ -26,7 +26,17 @@ from stratagem.errors import ValidationFailed
 if TYPE_CHECKING:
     from stratagem.engine.values import Json
 
-__all__ = ["Query", "Steps", "get", "parse", "parse_query", "put", "remove", "render"]
+__all__ = [
+    "Query",
+    "Steps",
+    "enclosing_place",
+    "get",
+    "parse",
+    "parse_query",
+    "put",
+    "remove",
+    "render",
+]
 
 Steps: TypeAlias = tuple[str | int, ...]
 # A name, an element, a slice, or None for all children.
@@ -118,6 +128,14 @@ def parse(path: str, *, field: str = "path") -> Steps:
 def render(steps: Steps) -> str:
     """Write steps as a path: the one spelling of the place, which `parse` reads back."""
     return "$" + "".join(map(_render_step, steps))
+
+
+def enclosing_place(places: Collection[str], place: str) -> str | None:
+    """Return which of some rendered places another is, or lies in."""
+    return next(
+        (each for each in places if place == each or place.startswith((f"{each}.", f"{each}["))),
+        None,
+    )
 
 
 def get(document: Json, steps: Steps) -> tuple[bool, Json]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import orjson
 
@@ -14,6 +13,7 @@ from stratagem.answers import plain
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch, View
+from stratagem.engine.merge import ChangedBy
 from stratagem.errors import (
     BranchExists,
     BranchNotFound,
@@ -24,7 +24,7 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
-from stratagem.memory.changes import Changes, kind_of_change
+from stratagem.memory.changes import Changes
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import (
     Branches,
@@ -40,7 +40,7 @@ from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage import branch_merge
-from stratagem.storage.branch_merge import RecordDifference
+from stratagem.storage.branch_merge import BranchComparison, DifferenceGroup, RecordDifference
 from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.views import find_branch, is_another
 
@@ -50,20 +50,23 @@ Side = Literal["source", "target"]
 ListedSide = Literal["all", "theirs", "ours"]
 
 
-@dataclass(frozen=True, slots=True)
-class _ListedChanges:
+class _ListedChanges(NamedTuple):
     """Which changes of a comparison are listed."""
 
-    side: ListedSide
-    limit: int | None
-    offset: int
+    side: ListedSide = "all"
+    limit: int | None = None
+    offset: int = 0
 
-    def choose(self, changes: list[RecordDifference]) -> list[RecordDifference]:
-        """Return the changes that are listed, of all that there are."""
-        if self.side != "all":
-            changes = [each for each in changes if each.side in {self.side, "both"}]
+    def read(
+        self, comparison: BranchComparison, groups: Iterable[DifferenceGroup]
+    ) -> list[RecordDifference]:
+        """Return the changes that are listed, of some groups."""
+        sides = {self.side, "both"} if self.side != "all" else get_args(ChangedBy)
         end = None if self.limit is None else self.offset + self.limit
-        return changes[self.offset : end]
+        return comparison.read([each for each in groups if each.side in sides], self.offset, end)
+
+
+_ALL_CHANGES: Final = _ListedChanges()
 
 
 class BranchOperations(BoundSystem):
@@ -303,24 +306,27 @@ class BranchOperations(BoundSystem):
         as_of: AsOf,
         other: str,
         other_as_of: str | int | None,
-        listed: _ListedChanges | None = None,
+        listed: _ListedChanges = _ALL_CHANGES,
     ) -> Diff:
         name = branch or self._caller.branch
         views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, other_as_of)
+            comparison = branch_merge.compare(reader, here, there)
+            counts = {
+                group: len(found)
+                for group, found in comparison.groups.items()
+                if self._may_see(group.space)
+            }
             described = Changes(reader, here.lineage, there.lineage)
-            found = [
-                change
-                for change in branch_merge.compare(reader, here, there)
-                if self._may_see(change.space)
+            changes = [
+                described.describe(change, sided=True) for change in listed.read(comparison, counts)
             ]
-            # Of many thousands only those that are listed are described.
-            shown = found if listed is None else listed.choose(found)
-            changes = [described.describe(change, sided=True) for change in shown]
             own_events, events = branch_merge.count_events(reader, here, there)
-        theirs = Counter(kind_of_change(each) for each in found if each.side == "theirs")
-        sides = Counter(change.side for change in found)
+        theirs, sides = Counter[str](), Counter[str]()
+        for group, count in counts.items():
+            sides[group.side] += count
+            theirs[group.change] += count if group.side == "theirs" else 0
         return Diff(
             branch=branch or self._caller.shown_branch,
             compare=other,

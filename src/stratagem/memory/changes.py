@@ -7,34 +7,26 @@ its title, or by the titles of the two that it links, for its key is an id that 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage
-from stratagem.engine.merge import ABSENT
+from stratagem.engine.merge import ABSENT, ChangedBy, changed_places
 from stratagem.engine.paths import Steps
 from stratagem.engine.records import Projection
 from stratagem.engine.values import same
 from stratagem.memory.kinds import ENTRY
 from stratagem.memory.models import Change
-from stratagem.storage.branch_merge import RecordDifference
+from stratagem.storage.branch_merge import ChangeKind, RecordDifference, place_of
 from stratagem.storage.contract import Reader
 
-__all__ = ["Changes", "kind_of_change", "value_of"]
+__all__ = ["Changes", "value_of"]
 
 # The fields of an entry as callers know them.
 _FIELDS = {"expires_at": "expires"}
-
-
-def kind_of_change(change: RecordDifference) -> Literal["added", "removed", "changed"]:
-    """Return whether a record was added, removed or changed."""
-    before, after = change.before, change.after
-    if isinstance(before, dict) and isinstance(after, dict):
-        return "changed"
-    return "added" if before is ABSENT else "removed"
 
 
 class Changes:
@@ -52,10 +44,11 @@ class Changes:
         described = Change(
             key=change.key,
             namespace=change.space.namespace,
-            change=kind_of_change(change),
+            change=_kind_of_change(change),
             before=self.show_side(change.space, before),
             after=self.show_side(change.space, after),
             side=change.side if sided else None,
+            changed_by=_changed_by(change) if both and change.side == "both" else None,
             differs=differs,
         )
         if change.space.kind != ENTRY:
@@ -128,6 +121,14 @@ class Changes:
         return self._reader.kinds.project(writes or "", content, key)
 
 
+def _kind_of_change(change: RecordDifference) -> ChangeKind:
+    """Return whether a record was added, removed or changed."""
+    before, after = change.before, change.after
+    if isinstance(before, dict) and isinstance(after, dict):
+        return "changed"
+    return "added" if before is ABSENT else "removed"
+
+
 def value_of(side: Any) -> Any:
     """Return the value of an entry, or all of another record; None where there is none."""
     if not isinstance(side, Mapping):
@@ -141,6 +142,18 @@ def _differing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
         for name in {**before, **after}
         if not same(before.get(name, ABSENT), after.get(name, ABSENT))
     ]
+
+
+def _changed_by(change: RecordDifference) -> dict[str, ChangedBy]:
+    """Return which branch changed each place of a record that both of them changed."""
+    changed = changed_places(change.base, change.before, change.after)
+    return {_place_name(change.space, path): side for path, side in changed.items()}
+
+
+def _place_name(space: Space, path: Steps) -> str:
+    """Return a place of a record: within the value of an entry it begins with "$"."""
+    beside_value = space.kind == ENTRY and path[:1] != ("value",)
+    return _FIELDS.get(str(path[0]), str(path[0])) if beside_value else place_of(path)
 
 
 def _add_particulars(change: Change, before: Any, after: Any) -> None:

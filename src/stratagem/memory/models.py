@@ -517,7 +517,9 @@ class Change(DisplayableResult):
 
     In a diff `side` says which branch changed it since both had it alike: "theirs" is the compared
     one, "ours" the other, and `before` and `after` are what that branch found and made of it. Of
-    one that "both" changed, `before` is ours and `after` theirs.
+    one that "both" changed, `before` is ours and `after` theirs, and `changed_by` says who
+    changed each place that differs: "$" is the value of an entry, "$.a" a field of that or of
+    another record, "tags" and "expires" stand beside the value.
 
     `differs` names what differs where there is something before and after: "value", "tags",
     "expires". `expires_before` and `expires_after` are there where that differs, or where something
@@ -531,6 +533,7 @@ class Change(DisplayableResult):
     before: Any = None
     after: Any = None
     side: Literal["ours", "theirs", "both"] | None = None
+    changed_by: dict[str, Literal["ours", "theirs", "both"]] | None = None
     differs: list[str] | None = None
     expires_before: str | None = None
     expires_after: str | None = None

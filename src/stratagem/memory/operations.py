@@ -250,7 +250,11 @@ def _say_differences(answer: Mapping[str, Any]) -> str:
     """Say how two branches differ, and of each difference on which of them it was made."""
     compare, branch = answer["compare"], answer["branch"]
     sides = {"theirs": f"on {compare}: ", "ours": f"on {branch}: ", "both": "on both: "}
-    lines = [f"{sides[each['side']]}{_say_change(each)}" for each in answer["results"]]
+    names = {"ours": branch, "theirs": compare, "both": "both"}
+    lines = [
+        f"{sides[each['side']]}{_say_change(each)}{_say_changed_by(each, names)}"
+        for each in answer["results"]
+    ]
     return with_note([_count_differences(answer), *lines, *([AS_DATA] if lines else [])], answer)
 
 
@@ -289,6 +293,18 @@ def _say_change(change: Mapping[str, Any]) -> str:
         tags = (", ".join(change[side]) or "none" for side in ("tags_before", "tags_after"))
         told.append(f"tags {' → '.join(tags)}")
     return f"{change['change']} {_say_name(change)}: {'; '.join(told)}"
+
+
+def _say_changed_by(change: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Say which branch changed which place of a record that both changed, where that differs."""
+    changed = change.get("changed_by", {})
+    if set(changed.values()) <= {"both"}:
+        return ""
+    places = {
+        side: ", ".join(place for place, by in changed.items() if by == side) for side in names
+    }
+    said = (f"{places[side]} on {names[side]}" for side in names if places[side])
+    return f" (changed: {'; '.join(said)})"
 
 
 def _say_field(change: Mapping[str, Any], name: str) -> str:

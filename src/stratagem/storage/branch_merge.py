@@ -23,12 +23,12 @@ up, syncing down, editing and merging up again then meets no old conflicts.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import orjson
 
@@ -40,10 +40,12 @@ from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, is_tr
 from stratagem.engine.merge import (
     ABSENT,
     Base,
+    ChangedBy,
     Choice,
     Chosen,
     FieldConflict,
     Side,
+    changed_by,
     expiry_of,
     virtual_base,
 )
@@ -53,8 +55,10 @@ from stratagem.engine.values import Json, same
 from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
 from stratagem.storage.contract import (
     ChangeReader,
+    ComparedSubject,
     Reader,
     Record,
+    ShownVersion,
     StreamEvent,
     Transaction,
     Version,
@@ -62,8 +66,11 @@ from stratagem.storage.contract import (
 )
 
 __all__ = [
-    "ChangedBy",
+    "BranchComparison",
+    "ChangeKind",
     "Decision",
+    "Difference",
+    "DifferenceGroup",
     "MergePlan",
     "RecordConflict",
     "RecordDifference",
@@ -97,15 +104,15 @@ class RecordConflict:
     theirs: Any
 
 
-# Which of two branches changed a record since they last had it in common.
-ChangedBy = Literal["ours", "theirs", "both"]
+ChangeKind = Literal["added", "removed", "changed"]
 
 
 @dataclass(slots=True)
 class RecordDifference:
     """A record that was changed: `before` that, and `after` it. Absent sides are `ABSENT`.
 
-    Of one that both branches changed, `before` is what the first of them has.
+    Of one that both branches changed, `before` is what the first of them has, `after` what the
+    other has, and `base` what they changed.
     """
 
     space: Space
@@ -113,6 +120,7 @@ class RecordDifference:
     before: Any
     after: Any
     side: ChangedBy = "theirs"
+    base: Base = ABSENT
 
     def visible_at(self, kind: RecordKind, now: int) -> RecordDifference | None:
         """Return the change as it can be seen at a time, if it can: what has expired is absent."""
@@ -182,51 +190,264 @@ def carry_out(
     return sequence
 
 
-def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
-    """Return the records in which two views differ, in order of namespace and key.
+# A record in which two views differ, before its contents are read: its subject, the versions that
+# the views show, and what both branches changed where both did. There may be very many.
+Difference: TypeAlias = tuple[int, int | None, int | None, Base]
 
-    Each says which of the branches changed it since they had it in common: "ours" is the first.
+
+class DifferenceGroup(NamedTuple):
+    """What some differences have in common."""
+
+    space: Space
+    side: ChangedBy
+    change: ChangeKind
+
+
+class BranchComparison:
+    """The records in which two views differ, in groups that are counted without any contents."""
+
+    def __init__(self, reader: Reader, bases: _Bases) -> None:
+        self._reader = reader
+        self._bases = bases
+        self.groups: dict[DifferenceGroup, list[Difference]] = {}
+
+    def read(
+        self, groups: Iterable[DifferenceGroup], begin: int = 0, end: int | None = None
+    ) -> list[RecordDifference]:
+        """Return the differences of some groups by namespace and key, or a part of them."""
+        found = [(group, each) for group in groups for each in self.groups[group]]
+        names = self._reader.records.names([each[0] for _group, each in found])
+        found.sort(key=lambda each: names[each[1][0]])
+        listed = found[begin:end]
+        self._bases.load([at for _group, each in listed for at in each[1:3] if at is not None])
+        return [self._read_one(group, each, names[each[0]]) for group, each in listed]
+
+    def _read_one(
+        self, group: DifferenceGroup, found: Difference, name: tuple[Space, str]
+    ) -> RecordDifference:
+        _subject, ours, theirs, base = found
+        before, after = (theirs, ours) if group.side == "ours" else (ours, theirs)
+        content = self._bases.content_at
+        return RecordDifference(*name, content(before), content(after), group.side, base)
+
+
+def compare(reader: Reader, here: View, there: View) -> BranchComparison:
+    """Compare two views; "ours" is what the branch of the first changed, "theirs" the other's.
+
+    Which versions the views show is looked up first. Contents are read only of records that both
+    show, each in another version, and of those that both branches changed.
     """
-    here_known, there_known = _knowledge(reader, here), _knowledge(reader, there)
-    known = intersection(here_known, there_known)
-    subjects = sorted(
-        set(_changed_subjects(reader.changes, here_known, known))
-        | set(_changed_subjects(reader.changes, there_known, known))
-    )
-    ours, theirs = (reader.records.current_many(view.lineage, subjects) for view in (here, there))
-    bases = _Bases(reader, [*ours.values(), *theirs.values()])
-    ours_seen, theirs_seen = (
-        bases.visible(view, held) for view, held in ((here, ours), (there, theirs))
-    )
-    apart = [
-        subject
-        for subject in subjects
-        if not bases.are_alike(ours_seen.get(subject), theirs_seen.get(subject))
-    ]
-    candidates = bases.candidates(apart, known)
-    changes = []
-    for subject in apart:
-        record = ours_seen.get(subject) or theirs_seen[subject]
-        if not reader.kinds.record(record.space.kind).derived:
-            held, common = ours.get(subject), candidates.get(subject, [])
-            if held is not None and _is_version(held, common):
-                # The very same version: what one branch has left alone.
-                side: ChangedBy = "theirs"
-            else:
-                sides = (
-                    bases.side_of(subject, Cut(here.branch.id, here.limit), held),
-                    bases.side_of(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
-                )
-                base = bases.of(subject, record.space, common, known)
-                base = bases.alike(subject, record.space, base, *sides)
-                side = _changed_by(base, *(each.content for each in sides))
-            before, after = (
-                bases.content_of(each.get(subject)) for each in (ours_seen, theirs_seen)
+    return _Comparer(reader, here, there).run()
+
+
+class _ComparedView:
+    """One of two views that are compared."""
+
+    def __init__(self, reader: Reader, view: View) -> None:
+        self.lineage = view.lineage
+        self.time = view.time
+        self.end = Cut(view.branch.id, view.limit)
+        self.known = _knowledge(reader, view)
+        # Whether the branch shows all that it knows of: it has learnt nothing by a merge.
+        shown = dict(view.lineage)
+        self.is_plain = all(shown.get(branch, 0) >= upto for branch, upto in self.known.items())
+        # The subjects that were changed beyond what both know, by the branch itself or elsewhere.
+        self.changed: set[int] = set()
+
+
+class _Pair(NamedTuple):
+    """What two views show of a subject: the versions, whether they can be seen, and what is held.
+
+    Held is a version that is no deletion, though it may have expired; 0 stands for nothing.
+    """
+
+    subject: int
+    space: int
+    ours: int | None
+    theirs: int | None
+    ours_seen: bool
+    theirs_seen: bool
+    ours_held: int
+    theirs_held: int
+
+
+# What a base holds of a record that neither of two branches holds.
+_ANOTHER_VERSION: Final = -1
+
+
+class _Comparer:
+    """Works out one comparison. "Ours" is the first of two views, "theirs" the second."""
+
+    def __init__(self, reader: Reader, here: View, there: View) -> None:
+        self.reader = reader
+        self.here, self.there = _ComparedView(reader, here), _ComparedView(reader, there)
+        self.known = intersection(self.here.known, self.there.known)
+        self.bases = _Bases(reader, ())
+        self.found: defaultdict[tuple[int, ChangedBy, ChangeKind], list[Difference]] = defaultdict(
+            list
+        )
+
+    def run(self) -> BranchComparison:
+        ours = self.own_changes(self.here, self.there)
+        theirs = self.own_changes(self.there, self.here)
+        rows = {row[0]: row for row in ours}
+        rows |= {row[0]: (*row[:2], *row[5:], *row[2:5]) for row in theirs}
+        rows |= self.other_changes(rows)
+        unclear = [
+            pair
+            for pair in self.pairs_apart(rows.values())
+            if not self.group_by_version(pair, self.plain_base(pair))
+        ]
+        known = self.bases.newest_known([pair.subject for pair in unclear], self.known)
+        for pair in unclear:
+            common = known.get(pair.subject, [])
+            if not self.group_by_version(pair, _base_version(pair, common)):
+                self.group_by_content(pair, common)
+        return self.comparison()
+
+    def comparison(self) -> BranchComparison:
+        """Return what was found, but for records that follow from others."""
+        comparison, spaces = BranchComparison(self.reader, self.bases), self.reader.records.spaces()
+        for (number, side, change), differences in self.found.items():
+            space = spaces[number]
+            if not self.reader.kinds.record(space.kind).derived:
+                comparison.groups[DifferenceGroup(space, side, change)] = differences
+        return comparison
+
+    def own_changes(self, view: _ComparedView, other: _ComparedView) -> list[ComparedSubject]:
+        """Return the subjects that the branch of one view changed itself, beside the other view.
+
+        What the other branch has never heard of was added, and is grouped at once.
+        """
+        branch, upto = view.end.branch, view.known[view.end.branch]
+        rows = self.reader.changes.compared_subjects(
+            Cut(branch, upto), self.known.get(branch, 0), other.lineage
+        )
+        if other.is_plain:
+            self.group_additions(view, [row for row in rows if row[5] is None])
+            rows = [row for row in rows if row[5] is not None]
+        view.changed.update([row[0] for row in rows])
+        return rows
+
+    def group_additions(self, view: _ComparedView, rows: Sequence[ComparedSubject]) -> None:
+        side: ChangedBy = "ours" if view is self.here else "theirs"
+        for subject, space, sequence, deleted, expires_at, *_ in rows:
+            if not deleted and (expires_at is None or expires_at > view.time):
+                sides = (sequence, None) if side == "ours" else (None, sequence)
+                self.found[space, side, "added"].append((subject, *sides, ABSENT))
+
+    def other_changes(self, rows: Collection[int]) -> dict[int, ComparedSubject]:
+        """Return the subjects that may differ by no change of either branch itself, but for some.
+
+        A branch knows of changes elsewhere, and between two moments what nobody changed expires.
+        """
+        times = sorted((self.here.time, self.there.time))
+        others = set(self.reader.changes.expired_subjects(*times))
+        for view in (self.here, self.there):
+            elsewhere = {at: upto for at, upto in view.known.items() if at != view.end.branch}
+            changed = _changed_subjects(self.reader.changes, elsewhere, self.known)
+            view.changed.update(changed)
+            others.update(changed)
+        others.difference_update(rows)
+        if others:
+            others.difference_update(each[0] for found in self.found.values() for each in found)
+        subjects = sorted(others)
+        ours, theirs = (
+            self.reader.changes.shown_versions(view.lineage, subjects) if subjects else {}
+            for view in (self.here, self.there)
+        )
+        nothing: ShownVersion = (None, None, None)
+        return {
+            subject: (
+                subject,
+                (ours.get(subject) or theirs[subject])[0],
+                *ours.get(subject, (0, nothing))[1],
+                *theirs.get(subject, (0, nothing))[1],
             )
-            if side == "ours":
-                before, after = after, before
-            changes.append(RecordDifference(record.space, record.key, before, after, side))
-    return sorted(changes, key=lambda change: (change.space, change.key))
+            for subject in ours.keys() | theirs.keys()
+        }
+
+    def pairs_apart(self, rows: Iterable[ComparedSubject]) -> list[_Pair]:
+        """Return what two views show, and show differently."""
+        here_time, there_time = self.here.time, self.there.time
+        pairs = []
+        for subject, space, ours, gone, ends, theirs, theirs_gone, theirs_ends in rows:
+            ours_held = 0 if ours is None or gone else ours
+            theirs_held = 0 if theirs is None or theirs_gone else theirs
+            seen = (
+                bool(ours_held) and (ends is None or ends > here_time),
+                bool(theirs_held) and (theirs_ends is None or theirs_ends > there_time),
+            )
+            if (seen[0] or seen[1]) and not (seen[0] and seen[1] and ours == theirs):
+                pairs.append(_Pair(subject, space, ours, theirs, *seen, ours_held, theirs_held))
+        both = [pair for pair in pairs if pair.ours_seen and pair.theirs_seen]
+        self.bases.load([at for pair in both for at in (pair.ours_held, pair.theirs_held)])
+        alike = self.bases.are_alike
+        return [
+            pair
+            for pair in pairs
+            if not (pair.ours_seen and pair.theirs_seen and alike(pair.ours_held, pair.theirs_held))
+        ]
+
+    def plain_base(self, pair: _Pair) -> int:
+        """Return what the base holds of a record, where that is clear without looking for it.
+
+        What one branch has left alone is the base of what the other made of it, if it has never
+        merged: after a merge it may have weighed several versions against each other.
+        """
+        if self.here.is_plain and pair.subject not in self.here.changed:
+            return pair.ours_held
+        if self.there.is_plain and pair.subject not in self.there.changed:
+            return pair.theirs_held
+        return _ANOTHER_VERSION
+
+    def group_by_version(self, pair: _Pair, base: int) -> bool:
+        """Group a difference by what its base holds, if one of the branches holds that still.
+
+        Where both hold something and only one shows it yet, they may hold the same: this cannot
+        tell.
+        """
+        if base == pair.ours_held:
+            self.group(pair, "theirs")
+        elif base == pair.theirs_held and (
+            not (pair.ours_held and pair.theirs_held) or (pair.ours_seen and pair.theirs_seen)
+        ):
+            self.group(pair, "ours")
+        else:
+            return False
+        return True
+
+    def group_by_content(self, pair: _Pair, common: Sequence[Cut]) -> None:
+        """Group a difference by what the base and the branches say."""
+        space = self.reader.records.names([pair.subject])[pair.subject][0]
+        self.bases.load([each for each in (pair.ours_held, pair.theirs_held) if each])
+        self.bases.load([cut.limit for cut in common])
+        ours = self.bases.side_of(pair.subject, self.here.end, pair.ours_held or None)
+        theirs = self.bases.side_of(pair.subject, self.there.end, pair.theirs_held or None)
+        base = self.bases.of(pair.subject, space, common, self.known)
+        base = self.bases.alike(pair.subject, space, base, ours, theirs)
+        side = changed_by(base, ours.content, theirs.content)
+        self.group(pair, side, base if side == "both" else ABSENT)
+
+    def group(self, pair: _Pair, side: ChangedBy, base: Base = ABSENT) -> None:
+        ours = pair.ours if pair.ours_seen else None
+        theirs = pair.theirs if pair.theirs_seen else None
+        before, after = (theirs, ours) if side == "ours" else (ours, theirs)
+        change: ChangeKind = "changed"
+        if before is None or after is None:
+            change = "added" if before is None else "removed"
+        self.found[pair.space, side, change].append((pair.subject, ours, theirs, base))
+
+
+def _base_version(pair: _Pair, common: Sequence[Cut]) -> int:
+    """Return what the base holds of a record, where one of two branches is at the same version."""
+    if not common:
+        return 0
+    if len(common) == 1 and common[0].limit == pair.ours:
+        return pair.ours_held
+    if len(common) == 1 and common[0].limit == pair.theirs:
+        return pair.theirs_held
+    return _ANOTHER_VERSION
 
 
 def count_events(reader: Reader, here: View, there: View) -> tuple[int, int]:
@@ -238,12 +459,6 @@ def count_events(reader: Reader, here: View, there: View) -> tuple[int, int]:
         for lineage, known in ((here.lineage, there_known), (there.lineage, here_known))
     )
     return ours, theirs
-
-
-def _changed_by(base: Base, ours: Base, theirs: Base) -> ChangedBy:
-    if base is ours or _is_same_side(base, ours):
-        return "theirs"
-    return "ours" if _is_same_side(base, theirs) else "both"
 
 
 def place_of(path: Steps) -> str:
@@ -335,11 +550,15 @@ class _Merger:
     def merge_records(self) -> None:
         subjects = _changed_subjects(self.reader.changes, self.theirs_known, self.base_known)
         self.merge.news = bool(subjects)
-        theirs = self.reader.records.current_many(
-            self.reader.branches.lineage(self.source), subjects
+        records = [
+            self.reader.records.current_many(self.reader.branches.lineage(branch), subjects)
+            for branch in (self.target, self.source)
+        ]
+        bases = _Bases(self.reader, [each for held in records for each in held.values()])
+        ours, theirs = (
+            {subject: record.version.sequence for subject, record in held.items()}
+            for held in records
         )
-        ours = self.reader.records.current_many(self.reader.branches.lineage(self.target), subjects)
-        bases = _Bases(self.reader, [*ours.values(), *theirs.values()])
         apart = [
             subject
             for subject in subjects
@@ -354,14 +573,13 @@ class _Merger:
         for subject in apart:
             name = names[subject]
             if not self.kind(name.space).derived:
-                records = ours.get(subject), theirs.get(subject)
                 held = (
-                    bases.side_of(subject, Cut(self.target.id, OPEN_END), records[0]),
-                    bases.side_of(subject, Cut(self.source.id, OPEN_END), records[1]),
+                    bases.side_of(subject, Cut(self.target.id, OPEN_END), ours.get(subject)),
+                    bases.side_of(subject, Cut(self.source.id, OPEN_END), theirs.get(subject)),
                 )
                 base = bases.of(subject, name.space, known.get(subject, []), self.base_known)
                 base = bases.alike(subject, name.space, base, *held)
-                origin = records[1].version.sequence if records[1] else deletions.get(subject)
+                origin = theirs.get(subject) or deletions.get(subject)
                 self.merge_record(name, base, held, origin)
         self.decide()
 
@@ -581,38 +799,34 @@ class _Bases:
         # knows all that the second knows.
         self._reach: dict[tuple[tuple[int, int], tuple[int, int]], int] = {}
 
-    def visible(self, view: View, records: Mapping[int, Record]) -> dict[int, Record]:
-        """Return the records of a view that it shows: none that have expired in it."""
-        expiry = {name: kind.expiry for name, kind in self._reader.kinds.records.items()}
-        return {
-            subject: record
-            for subject, record in records.items()
-            if not _has_expired(self.content_of(record), expiry[record.space.kind], view.time)
-        }
-
-    def are_alike(self, one: Record | None, other: Record | None) -> bool:
-        """Whether two branches hold the same of a record."""
-        if one is None or other is None:
-            return one is other
-        if one.version.sequence == other.version.sequence:
+    def are_alike(self, one: int | None, other: int | None) -> bool:
+        """Whether two versions that were loaded say the same; None stands for nothing."""
+        if one is None or other is None or one == other:
+            return one == other
+        if self._versions[one].payload == self._versions[other].payload:
             return True
-        if one.version.payload == other.version.payload:
-            return True
-        return same(self.content_of(one), self.content_of(other))
+        return same(self.content_at(one), self.content_at(other))
 
     def candidates(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
-        """Return the newest versions of some subjects on each branch that a vector knows.
+        """Return the newest versions of some subjects on each branch that a vector knows, loaded.
 
         Where the latest one supersedes the others it comes alone, so that they need not be read:
         that is so unless branches went apart.
         """
+        found = self.newest_known(subjects, known)
+        self.load(cut.limit for cuts in found.values() for cut in cuts)
+        return found
+
+    def newest_known(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
+        """Return the same versions without their contents."""
+        if not subjects:
+            return {}
         found = self._reader.changes.known_versions(subjects, known)
         for subject, versions in found.items():
             if len(versions) > 1:
                 latest = max(versions, key=_sequence_of)
                 if all(each is latest or self.supersedes(latest, each, known) for each in versions):
                     found[subject] = [latest]
-        self.load(cut for cuts in found.values() for cut in cuts)
         return found
 
     def supersedes(self, latest: Cut, version: Cut, known: Vector) -> bool:
@@ -629,8 +843,9 @@ class _Bases:
             reach = self._reach[pair] = here.get(other, 0) if covers else 0
         return reach >= version.limit
 
-    def load(self, versions: Iterable[Cut]) -> None:
-        wanted = {cut.limit for cut in versions if cut.limit not in self._versions}
+    def load(self, sequences: Iterable[int]) -> None:
+        """Read some versions, unless they were read before."""
+        wanted = set(sequences).difference(self._versions)
         if wanted:
             self._versions |= self._reader.log.versions(sorted(wanted))
 
@@ -658,7 +873,7 @@ class _Bases:
     ) -> Base:
         """Return what the versions of two sides were made from, among those that end at a time."""
         latest = descent.common(ours, theirs, ends)
-        self.load(Cut(0, each) for each in latest)
+        self.load(latest)
         kind = self._reader.kinds.record(space.kind)
         value: Base = ABSENT
         for place, sequence in enumerate(latest):
@@ -703,14 +918,14 @@ class _Bases:
         latest = maximal_versions({place: states[place].known for place in states}, held)
         return sorted((states[place] for place in latest), key=lambda state: state.version)
 
-    def side_of(self, subject: int, view: Cut, record: Record | None) -> _Held:
-        """Return what a branch holds of a record at some point, where that is known already."""
+    def side_of(self, subject: int, view: Cut, version: int | None) -> _Held:
+        """Return what a branch holds of a record at some point, where that is loaded already."""
 
         def versions() -> list[int]:
             found = self.version_on(subject, *view)
             return [found.limit] if found else []
 
-        return _Held(self.content_of(record), versions)
+        return _Held(self.content_at(version), versions)
 
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point.
@@ -730,7 +945,7 @@ class _Bases:
         """Return the last versions by which some subjects were deleted, as far as is known."""
         found = {}
         versions_known = self._reader.changes.known_versions(subjects, known)
-        self.load(cut for versions in versions_known.values() for cut in versions)
+        self.load(cut.limit for versions in versions_known.values() for cut in versions)
         for subject, versions in versions_known.items():
             gone = [cut for cut in versions if self.content(cut) is ABSENT]
             if gone:
@@ -739,7 +954,7 @@ class _Bases:
 
     def virtual(self, subject: int, space: Space, states: Sequence[_State]) -> Base:
         """Merge what several branches held of a record into one base."""
-        self.load(state.version for state in states)
+        self.load(state.version.limit for state in states)
         kind = self._reader.kinds.record(space.kind)
         value: Base = self.content(states[0].version)
         so_far = states[0].known
@@ -771,8 +986,9 @@ class _Bases:
     def content(self, cut: Cut) -> Side:
         return self._decode(self._versions[cut.limit])
 
-    def content_of(self, record: Record | None) -> Side:
-        return ABSENT if record is None else self._decode(record.version)
+    def content_at(self, sequence: int | None) -> Side:
+        """Return what a version says that was loaded, or nothing for none."""
+        return ABSENT if sequence is None else self._decode(self._versions[sequence])
 
     def _decode(self, version: Version) -> Side:
         """Return what a version says; that of one version is always the same object."""
@@ -786,11 +1002,6 @@ class _Bases:
 
 def _sequence_of(cut: Cut) -> int:
     return cut.limit
-
-
-def _is_version(record: Record, versions: Sequence[Cut]) -> bool:
-    """Whether a record is at the one version that there is."""
-    return len(versions) == 1 and versions[0].limit == record.version.sequence
 
 
 class _Descent:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from stratagem.deferred_modules import np
 from stratagem.engine.ancestry import Vector
@@ -458,11 +458,35 @@ class VersionOrigin(NamedTuple):
     origin: int | None
 
 
+# Which version of a subject a view shows, before its content is read: its sequence, whether it is a
+# deletion and when it expires. All None where the view never had the subject.
+ShownVersion: TypeAlias = tuple[int | None, bool | None, int | None]
+# A subject, the number of its space, the version that one view shows, and that of another one. They
+# come by the hundred thousand, and are left as the store gives them.
+ComparedSubject: TypeAlias = tuple[
+    int, int, int | None, bool | None, int | None, int | None, bool | None, int | None
+]
+
+
 class ChangeReader(Protocol):
     """What branches changed: the raw material of a diff or a merge."""
 
+    def compared_subjects(self, cut: Cut, after: int, other: Lineage) -> list[ComparedSubject]:
+        """Return the subjects a branch changed after a sequence, beside what another view shows."""
+        ...
+
+    def shown_versions(
+        self, lineage: Lineage, subjects: Sequence[int]
+    ) -> dict[int, tuple[int, ShownVersion]]:
+        """Return the versions that a view shows of some subjects, each after its space."""
+        ...
+
     def subjects(self, cut: Cut, after: int) -> list[int]:
         """Return the subjects a branch changed after a sequence, up to its cut."""
+        ...
+
+    def expired_subjects(self, after: int, upto: int) -> list[int]:
+        """Return the subjects of which a version expires after one time and up to another."""
         ...
 
     def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:

@@ -80,7 +80,24 @@ def test_diff_shows_whose_each_change_is_and_the_places_that_differ(diverged: Cl
         "+ moved  on",
         "Changed on both, default → trial:",
         "~ prefs",
-        "    $.theme  blue → light",
+        "    $.theme  blue → light  on both",
+    ]
+
+
+def test_diff_says_where_each_place_of_what_both_changed_was_changed(diverged: Cli) -> None:
+    diverged("store", "prefs", "2", "--path", "$.size")
+    diverged("store", "prefs", "[1, 2]", "--path", "$.list", "--branch", "trial")
+    diverged("store", "prefs", '"a\\nb"', "--path", "$.note", "--branch", "trial")
+
+    lines = diverged("branch", "diff", "trial").splitlines()
+
+    assert [" ".join(line.split()) for line in lines[lines.index("~ prefs") + 1 :]] == [
+        "$.theme blue → light on both",
+        "$.size 2 → 1 on default",
+        "$.list [1, 2] on trial",
+        "$.note on trial",
+        "+a",
+        "+b",
     ]
 
 

@@ -69,6 +69,7 @@ def test_how_does_the_experiment_differ_from_what_holds(visitor: Visitor) -> Non
 
     visitor.sees("requests_per_minute")
     visitor.sees("starter.containers")
+    visitor.sees("Changed by")
     assert visitor.clicks <= CLICKS_MAX
 
 

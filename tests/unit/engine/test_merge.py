@@ -16,6 +16,7 @@ from stratagem.engine.merge import (
     FieldConflict,
     Merged,
     Side,
+    changed_places,
     resolve,
     three_way,
     virtual_base,
@@ -366,3 +367,16 @@ def test_nothing_given_is_changed(base: Base, ours: Side, theirs: Side) -> None:
     virtual_base(base, ours, theirs, sets=TAGS)
 
     assert repr((base, ours, theirs)) == before
+
+
+@given(BASES, RECORDS, RECORDS)
+def test_the_places_that_both_changed_are_those_that_a_merge_asks_about(
+    base: Base, ours: Side, theirs: Side
+) -> None:
+    places = changed_places(base, ours, theirs)
+    merged = three_way(base, ours, theirs)
+
+    assert bool(places) is not same(ours, theirs)
+    assert {path for path, side in places.items() if side == "both"} == {
+        conflict.path for conflict in merged.conflicts
+    }

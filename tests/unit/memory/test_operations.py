@@ -132,6 +132,19 @@ def test_every_answer_fits_its_schema_and_can_be_said_in_words() -> None:
             assert operation.summarise(answer).strip()
 
 
+def test_the_text_of_a_diff_says_on_which_branch_each_place_was_changed() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.store("prefs", {"theme": "dark", "size": 1})
+        db.memory.fork("trial")
+        db.memory.store("prefs", {"theme": "dark", "size": 2})
+        db.memory.store("prefs", {"theme": "light", "size": 1}, branch="trial")
+
+        answer = db.call("strata_branch", {"action": "diff", "compare": "trial"})
+
+    said = operations.find("strata_branch").summarise(answer)
+    assert "(changed: $.size on default; $.theme on trial)" in said
+
+
 def assert_fits(answer: dict[str, Any], schema: dict[str, Any]) -> None:
     types: dict[str, Any] = {
         "string": str,

@@ -9,8 +9,8 @@ import orjson
 
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Space
-from stratagem.engine.lineage import Cut
-from stratagem.storage.contract import StreamEvent, VersionOrigin
+from stratagem.engine.lineage import Cut, Lineage
+from stratagem.storage.contract import ComparedSubject, ShownVersion, StreamEvent, VersionOrigin
 from stratagem.storage.relational.session import NUMBER, Queries, Shape
 from stratagem.storage.relational.verification import verified_version
 
@@ -18,6 +18,9 @@ __all__ = ["SqlChanges"]
 
 _THREE_NUMBERS = Shape[tuple[int, int, int]]()
 _VERSION_ORIGIN_ROW = Shape[tuple[int, int, int | None, int | None]]()
+
+_COMPARED_ROW = Shape[ComparedSubject]()
+_SHOWN_ROW = Shape[tuple[int, int, int, bool, int | None]]()
 
 # A content row, after its branch, its origin and its space.
 _STREAM_ROW = Shape[tuple[
@@ -33,8 +36,26 @@ class SqlChanges:
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
 
+    def compared_subjects(self, cut: Cut, after: int, other: Lineage) -> list[ComparedSubject]:
+        return self._queries.rows_through(
+            _COMPARED_ROW, "compared_subjects", other, cut.branch, after, cut.limit,
+            subject="v.subject",
+        )  # fmt: skip
+
+    def shown_versions(
+        self, lineage: Lineage, subjects: Sequence[int]
+    ) -> dict[int, tuple[int, ShownVersion]]:
+        rows = self._queries.rows_through(
+            _SHOWN_ROW, "shown_versions", lineage, self._queries.array(subjects), subject="w.value"
+        )
+        return {row[0]: (row[1], row[2:]) for row in rows}
+
     def subjects(self, cut: Cut, after: int) -> list[int]:
         rows = self._queries.rows(NUMBER, "changed_subjects", cut.branch, after, cut.limit)
+        return [row[0] for row in rows]
+
+    def expired_subjects(self, after: int, upto: int) -> list[int]:
+        rows = self._queries.rows(NUMBER, "expired_subjects", after, upto)
         return [row[0] for row in rows]
 
     def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:

@@ -52,11 +52,12 @@ NOTHING: Final = _Nothing()
 
 
 class _Place(NamedTuple):
-    """A place in which two versions differ."""
+    """A place in which two versions differ; `by`: on which branches it was changed."""
 
     name: str
     before: Any
     after: Any
+    by: str = ""
 
 
 def show_diff(console: Console, answer: Answer) -> None:
@@ -76,6 +77,7 @@ def show_diff(console: Console, answer: Answer) -> None:
     if answer["both"]:
         said += f"; {answer['both']} changed on both"
     console.print(said, style="bold", soft_wrap=True)
+    names = {"ours": f"on {here}", "theirs": f"on {there}", "both": "on both"}
     for side, title in (
         ("theirs", f"Changed on {there} only:"),
         ("ours", f"Changed on {here} only:"),
@@ -84,7 +86,7 @@ def show_diff(console: Console, answer: Answer) -> None:
         changes = [each for each in answer["results"] if each["side"] == side]
         if changes:
             console.print(title, style="dim", soft_wrap=True)
-            _show_changes(console, changes)
+            _show_changes(console, changes, names)
 
 
 def show_merge(console: Console, answer: Answer) -> None:
@@ -163,11 +165,14 @@ def _show_version(console: Console, version: Answer, older: Answer | None) -> No
         console.print("    the same again", style="dim")
 
 
-def _show_changes(console: Console, changes: Sequence[Answer]) -> None:
+def _show_changes(
+    console: Console, changes: Sequence[Answer], names: Mapping[str, str] | None = None
+) -> None:
+    """Show changes; `names` say on which branches a place was changed."""
     for change in changes:
         sign, style = _SIGNS[change["change"]]
         line = Text.assemble((f"{sign} ", style), _name(change, style))
-        places = list(_places(change))
+        places = [_with_side(each, change, names or {}) for each in _places(change)]
         if change["change"] != "changed" and "kind" not in change:
             value = change.get("after" if change["change"] == "added" else "before")
             if _has_lines(value):
@@ -195,8 +200,8 @@ def _places(change: Answer) -> Iterator[_Place]:
     """Yield the places of a record that a change is about."""
     before, after = (change.get(side) for side in ("before", "after"))
     if "kind" in change:
-        for name, old, new in _value_places(before or {}, after or {}):
-            yield _Place(name.removeprefix("$."), _readable_time(old), _readable_time(new))
+        for name, old, new, _by in _value_places(before or {}, after or {}):
+            yield _Place(name, _readable_time(old), _readable_time(new))
         return
     if change["change"] == "changed":
         yield from _value_places(before, after)
@@ -205,10 +210,19 @@ def _places(change: Answer) -> Iterator[_Place]:
             if side in change:
                 yield _Place("expires", NOTHING, _time(change[side]))
     elif "expires" in change.get("differs", ()):
-        ends = (_time(change.get(side)) for side in ("expires_before", "expires_after"))
-        yield _Place("expires", *ends)
+        before, after = (_time(change.get(side)) for side in ("expires_before", "expires_after"))
+        yield _Place("expires", before, after)
     if "tags_before" in change:
         yield _Place("tags", _tags(change["tags_before"]), _tags(change["tags_after"]))
+
+
+def _with_side(place: _Place, change: Answer, names: Mapping[str, str]) -> _Place:
+    """Return a place with the branches that changed it, where both changed the record."""
+    changed = change.get("changed_by", {})
+    outer = paths.enclosing_place(changed, place.name or "$")
+    if "kind" in change:
+        place = place._replace(name=place.name.removeprefix("$."))
+    return place if outer is None else place._replace(by=names[changed[outer]])
 
 
 def _readable_time(value: Any) -> Any:
@@ -254,7 +268,7 @@ def _show_places(console: Console, places: Sequence[_Place]) -> None:
             rows = _grid()
             _show_lines(console, place)
         elif place.name:
-            rows.add_row("", printable(place.name), _transition(place), "")
+            rows.add_row("", printable(place.name), _transition(place), place.by)
         else:
             alone = Table.grid(padding=(0, 2, 0, 0))
             alone.add_column(width=2)
@@ -325,7 +339,7 @@ def _lines(side: Any) -> list[str]:
 def _show_lines(console: Console, place: _Place) -> None:
     """Show the lines in which two texts differ, with a line around them."""
     if place.name:
-        console.print(f"    {printable(place.name)}", style="dim")
+        console.print(f"    {printable(place.name)}  {place.by}".rstrip(), style="dim")
     lines = list(unified_diff(_lines(place.before), _lines(place.after), n=1, lineterm=""))[2:]
     if NOTHING in (place.before, place.after):
         # All of it is new, or gone: there is no place to tell.

@@ -236,6 +236,7 @@ def _environment() -> Environment:
         "markdown": value_views.markdown,
         "mark_matches": value_views.mark_matches,
         "field_changes": value_views.field_changes,
+        "record_changes": value_views.record_changes,
         "text_changes": value_views.text_changes,
         "relation_words": relation_words,
     }

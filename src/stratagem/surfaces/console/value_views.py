@@ -21,11 +21,14 @@ import orjson
 from markupsafe import Markup, escape
 
 from stratagem import limits
+from stratagem.engine import paths
+from stratagem.engine.paths import Steps
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 __all__ = [
+    "FieldChange",
     "begin_page",
     "brief",
     "duration_text",
@@ -36,6 +39,7 @@ __all__ = [
     "mark_matches",
     "markdown",
     "read_value",
+    "record_changes",
     "size_text",
     "text_changes",
 ]
@@ -203,29 +207,57 @@ class FieldChange(NamedTuple):
     path: str
     before: str | None
     after: str | None
+    side: str | None = None
 
 
-def field_changes(before: Any, after: Any) -> list[FieldChange]:
-    """Return which fields differ between two values, each as text."""
+def field_changes(
+    before: Any, after: Any, changed_by: Mapping[str, str] | None = None
+) -> list[FieldChange]:
+    """Return which fields differ between two values, each as text, and who changed it."""
     old, new = dict(_leaves(before)), dict(_leaves(after))
-    paths = list(dict.fromkeys([*old, *new]))
-    changes = [
-        FieldChange(path, old.get(path), new.get(path))
-        for path in paths
-        if old.get(path) != new.get(path)
+    places = [place for place in {**old, **new} if old.get(place) != new.get(place)]
+    return [
+        FieldChange(_path_text(place), old.get(place), new.get(place), _side(place, changed_by))
+        for place in places[:_CHANGES_MAX]
     ]
-    return changes[:_CHANGES_MAX]
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def record_changes(change: Mapping[str, Any]) -> list[FieldChange]:
+    """Return what changed in a record, and what changed beside the value of an entry."""
+    changed_by = change.get("changed_by")
+    changes = field_changes(change.get("before"), change.get("after"), changed_by)
+    beside = []
+    if "tags_before" in change:
+        tags = (", ".join(change[side]) or "none" for side in ("tags_before", "tags_after"))
+        beside.append(FieldChange("tags", *tags))
+    if "expires" in change.get("differs", ()):
+        ends = (change.get(side, "never") for side in ("expires_before", "expires_after"))
+        beside.append(FieldChange("expires", *ends))
+    if changed_by:
+        beside = [each._replace(side=changed_by[each.path]) for each in beside]
+    return changes + beside
+
+
+def _leaves(value: Any, place: Steps = ()) -> Iterator[tuple[Steps, str]]:
     if isinstance(value, Mapping) and value:
         for name, each in value.items():
-            yield from _leaves(each, f"{path}.{name}" if path else str(name))
+            yield from _leaves(each, (*place, str(name)))
     elif isinstance(value, list) and value:
-        for place, each in enumerate(value):
-            yield from _leaves(each, f"{path}[{place}]")
-    elif value is not None or path:
-        yield path, value if isinstance(value, str) else orjson.dumps(value).decode()
+        for position, each in enumerate(value):
+            yield from _leaves(each, (*place, position))
+    elif value is not None or place:
+        yield place, value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _path_text(place: Steps) -> str:
+    steps = (f".{each}" if isinstance(each, str) else f"[{each}]" for each in place)
+    return "".join(steps).removeprefix(".")
+
+
+def _side(place: Steps, changed_by: Mapping[str, str] | None) -> str | None:
+    """Return who changed a place, where both sides changed something."""
+    outer = paths.enclosing_place(changed_by, paths.render(place)) if changed_by else None
+    return changed_by[outer] if changed_by and outer is not None else None
 
 
 def text_changes(before: str | None, after: str | None) -> Markup:

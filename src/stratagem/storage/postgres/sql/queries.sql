@@ -193,6 +193,25 @@ FROM versions v JOIN spaces sp ON sp.workspace = $1 AND sp.id = v.space AND sp.k
 WHERE v.workspace = $1 AND v.expires_at <= $2 AND NOT v.deleted
     AND CASE v.branch {arms} ELSE false END
 
+-- name: compared_subjects
+-- The subjects a branch changed after one sequence and up to another: the latest version of each
+-- there, and the one that a view shows.
+SELECT v.subject, v.space, v.seq, v.deleted, v.expires_at, o.seq, o.deleted, o.expires_at
+FROM versions v LEFT JOIN versions o ON o.workspace = $1 AND o.seq = coalesce(NULL, {probes})
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4 AND v.subject IS NOT NULL
+    AND (v.seq_to IS NULL OR v.seq_to > $4)
+
+-- name: shown_versions
+-- Which versions a view shows of some subjects (an array of their numbers).
+SELECT w.value, v.space, v.seq, v.deleted, v.expires_at
+FROM unnest($2::bigint[]) AS w (value)
+JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+
+-- name: expired_subjects
+-- The subjects of which a version expires after one time and up to another.
+SELECT DISTINCT subject FROM versions
+WHERE workspace = $1 AND expires_at > $2 AND expires_at <= $3 AND subject IS NOT NULL
+
 -- name: changed_subjects
 -- The subjects a branch changed after one sequence and up to another.
 SELECT DISTINCT subject FROM versions

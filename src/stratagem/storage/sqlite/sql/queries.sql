@@ -179,6 +179,24 @@ SELECT live FROM tallies WHERE branch = ?1 AND kind = ?2 AND seq <= ?3 ORDER BY 
 SELECT count(*) FROM versions v CROSS JOIN spaces sp ON sp.id = v.space AND sp.kind = ?2
 WHERE v.expires_at <= ?1 AND v.deleted = 0 AND CASE v.branch {arms} ELSE 0 END
 
+-- name: compared_subjects
+-- The subjects a branch changed after one sequence and up to another: the latest version of each
+-- there, and the one that a view shows.
+SELECT v.subject, v.space, v.seq, v.deleted, v.expires_at, o.seq, o.deleted, o.expires_at
+FROM versions v LEFT JOIN versions o ON o.seq = coalesce(NULL, {probes})
+WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.subject IS NOT NULL
+    AND (v.seq_to IS NULL OR v.seq_to > ?3)
+
+-- name: shown_versions
+-- Which versions a view shows of some subjects (a JSON array of their numbers).
+SELECT w.value, v.space, v.seq, v.deleted, v.expires_at
+FROM json_each(?1) w CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+
+-- name: expired_subjects
+-- The subjects of which a version expires after one time and up to another.
+SELECT DISTINCT subject FROM versions
+WHERE expires_at > ?1 AND expires_at <= ?2 AND subject IS NOT NULL
+
 -- name: changed_subjects
 -- The subjects a branch changed after one sequence and up to another.
 SELECT DISTINCT subject FROM versions
