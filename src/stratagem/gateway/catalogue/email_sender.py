@@ -115,7 +115,8 @@ def _compose(given: Mapping[str, Any], settings: Settings, run: ToolRun) -> Emai
 
 
 def _line(text: str, field: str) -> str:
-    if "\n" in text or "\r" in text:
+    # More characters end a line than those that a mail's headers are parted by.
+    if text.splitlines() not in ([], [text]) or "\0" in text:
         raise ValidationFailed(f"`{field}` is one line.", field=field)
     return text
 

@@ -447,6 +447,8 @@ def test_a_dry_run_shows_the_mail_and_sends_nothing(
             "validation_error",
             "subject",
         ),
+        ({"to": ["ann@example.org"], "subject": "x\u2028y"}, "validation_error", "subject"),
+        ({"to": ["ann@example.org"], "replyTo": "x\x0b@y"}, "validation_error", "replyTo"),
         (
             {"to": ["ann@example.org"], "attachments": [{"name": "a", "content": "%%"}]},
             "validation_error",
