@@ -68,6 +68,7 @@ def test_what_has_next_to_nothing_of_a_query_is_not_found(call: Call) -> None:
     query = "weekly marketing budget and headcount of the Berlin office, then Rome and Paris"
 
     assert call.keys(query) == []
+    assert call.search(query=query)["note"] == "Nearest, but too weak to be a hit: 'trip'."
     assert call.keys(query, min_score=0) == ["trip"]
     assert call.keys("Paris", min_score=1) == ["trip"]
     assert call.keys("Paris in spring", min_score=1) == []

@@ -36,6 +36,7 @@ from stratagem.storage.contract import EventContent, Reader
 
 __all__ = [
     "HitReader",
+    "NamedPlace",
     "Page",
     "hit_by_name",
     "is_doubtful",
@@ -47,13 +48,23 @@ __all__ = [
 _SCORE_DIGITS: Final = 4
 # Hits are read in groups: most of the first ones are good enough.
 _READ_MIN: Final = 8
+# How many that are too weak to be hits are named where there is no hit.
+_NEAREST_MAX: Final = 3
+
+
+class NamedPlace(NamedTuple):
+    """What an entry or a logged event is called, and its namespace."""
+
+    name: str
+    namespace: str
 
 
 class Page(NamedTuple):
-    """Hits, and whether there are more."""
+    """Hits, and whether there are more; where there is none, what is nearest."""
 
     hits: list[Hit]
     more: bool
+    nearest: Sequence[NamedPlace] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,11 @@ class _Found:
     @property
     def is_entry(self) -> bool:
         return self.event.space.kind == ENTRY
+
+    @property
+    def place(self) -> NamedPlace:
+        name = repr(self.title) if self.is_entry else f"@{self.event.sequence} {self.title}"
+        return NamedPlace(name, self.event.space.namespace)
 
     @property
     def title(self) -> str:
@@ -108,12 +124,14 @@ class HitReader:
         self._coverage = relevance.Coverage(rarity)
         self._asked = frozenset(rarity)
         self._min_score = min_score
+        self._weak: list[NamedPlace] = []
 
     def read(self, skip: int, k: int) -> Page:
         """Return `k` hits that are good enough, after those of earlier pages."""
         wanted = skip + k + 1
         hits = list(islice(self._good_enough(wanted), wanted))
-        return Page(self._finish(hits[skip : skip + k]), len(hits) == wanted)
+        nearest = () if hits else self._weak
+        return Page(self._finish(hits[skip : skip + k]), len(hits) == wanted, nearest)
 
     def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, _Judgement]]:
         found = self._ranking.found
@@ -124,8 +142,14 @@ class HitReader:
             for ranked in group:
                 each = self._open(ranked, events[ranked.sequence])
                 judged = self._judge(each)
-                if judged.score >= self._floor(each) and not self._is_hidden(each):
+                is_hit = judged.score >= self._floor(each)
+                is_weak = judged.score > 0 and len(self._weak) < _NEAREST_MAX
+                if not (is_hit or is_weak) or self._is_hidden(each):
+                    continue
+                if is_hit:
                     yield each, judged
+                else:
+                    self._weak.append(each.place)
 
     def _is_hidden(self, found: _Found) -> bool:
         return is_thrown_away(self._reader, self._view, found.content)
@@ -172,12 +196,20 @@ class HitReader:
         return near if found.is_entry else near - relevance.LABEL_NEARNESS
 
     def _likeness_of_short(self, found: _Found, covered: float, near: float) -> float:
-        alike = relevance.likeness_by_nearness(near)
         nearness = self._ranking.nearness
-        sure = relevance.score(covered, alike) >= relevance.UNSURE
-        if nearness is None or not found.is_entry or sure:
+        if nearness is None or covered >= relevance.UNSURE:
+            return relevance.short_likeness(near)
+        text = found.text
+        if found.is_entry:
+            text = f"{found.title} {text}"
+            near = max(near, (near + nearness.of_key(found.title)) / 2)
+        near += nearness.question.support(found.text)
+        alike = relevance.short_likeness(near)
+        if not alike or relevance.score(covered, alike) < self._floor(found):
+            # No hit as it is: the words that it lacks can only take from that.
             return alike
-        return relevance.likeness_by_nearness(near, nearness.of_key(found.title))
+        near -= nearness.question.objection(nearness.of_words(text))
+        return relevance.short_likeness(near)
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)
@@ -284,7 +316,8 @@ def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
 def merge_pages(own: Page, others: Sequence[Hit], skip: int, k: int) -> Page:
     """Return a page of memory's hits and those of other systems, which answers best first."""
     every = sorted([*own.hits, *others], key=lambda hit: -hit.score)
-    return Page(every[skip : skip + k], own.more or len(every) > skip + k)
+    more = own.more or len(every) > skip + k
+    return Page(every[skip : skip + k], more, () if every else own.nearest)
 
 
 def is_thrown_away(reader: Reader, view: View, content: Mapping[str, Any]) -> bool:

@@ -327,7 +327,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=_waiting_note(ranking.waiting),
+            note=self._search_note(page, ranking),
         )
 
     def explain_search(
@@ -365,7 +365,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=_waiting_note(ranking.waiting),
+            note=self._search_note(page, ranking),
         )
 
     def _find_own(
@@ -402,6 +402,22 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                     return page, ranking
                 # Most of what was found is not good enough.
                 depth *= _DEEPER
+
+    def _search_note(self, page: hits.Page, ranking: Ranking) -> str | None:
+        """Return what is nearest where there is no hit, and how many texts have no vector yet."""
+        said = []
+        if page.nearest:
+            own = self._caller.namespace
+            names = [
+                each.name
+                if each.namespace == own
+                else f"{each.name} (namespace {each.namespace!r})"
+                for each in page.nearest
+            ]
+            said.append(f"Nearest, but too weak to be a hit: {', '.join(names)}.")
+        if ranking.waiting:
+            said.append(f"{ranking.waiting} texts wait for their vectors; words find them already.")
+        return " ".join(said) or None
 
     def _read_kinds(self, kinds: Sequence[str] | None) -> tuple[set[str], list[str]]:
         """Return the kinds of memory's own records to search, and those of other systems."""
@@ -786,10 +802,6 @@ def _check_action(action: str, given: set[str]) -> None:
             field=unused[0],
             hint=f"It takes: {', '.join(sorted(takes)) or 'nothing'}.",
         )
-
-
-def _waiting_note(waiting: int) -> str | None:
-    return f"{waiting} texts wait for their vectors; words find them already." if waiting else None
 
 
 def _check_query(query: str) -> None:

@@ -37,7 +37,15 @@ from stratagem.search.wordpiece import WordPiece
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "recognise"]
+__all__ = [
+    "EMBEDDERS",
+    "Embedder",
+    "StaticEmbedder",
+    "VectorMoments",
+    "choose",
+    "is_ours",
+    "recognise",
+]
 
 # The names that `choose` takes, the default first.
 EMBEDDERS: Final = ("static", "minilm", "none")
@@ -46,6 +54,8 @@ _MODEL_FAMILY: Final = "stratagem-static-"
 # Chunks between spaces, seen again, are looked up. 32,768 of them take about 6 MB.
 _CHUNKS_MAX: Final = 32_768
 _CHUNK_CHARS_MAX: Final = 64
+# Vectors of words that are compared with one another: these take about 5 MB.
+_WORD_VECTORS_MAX: Final = 4_096
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024
 _FREQUENT_FROM: Final = 500
@@ -74,8 +84,14 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text: of length one, or zeros where there is no opinion."""
 
-    def knows(self, word: str) -> bool:
-        """Whether a word, in lower case, has a meaning of its own, not that of its pieces."""
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same for words and keys, which are asked for again and again."""
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word, in lower case, among all by how frequent they are.
+
+        None for one that has no meaning of its own, only that of its pieces.
+        """
 
     def usual_vectors(self) -> VectorMoments | None:
         """Return how the vectors of random texts lie; None where they would cost too much."""
@@ -109,6 +125,11 @@ class StaticEmbedder:
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._usual: VectorMoments | None = None
+        self._word_vectors: FunctionCache[str, NDArray[np.float32]] = FunctionCache(
+            lambda word: self.embed([word])[0],
+            entries_max=_WORD_VECTORS_MAX,
+            chars_max=_CHUNK_CHARS_MAX,
+        )
 
     @property
     def is_loaded(self) -> bool:
@@ -127,9 +148,13 @@ class StaticEmbedder:
             _embed_into(row, text, model)
         return rows
 
-    def knows(self, word: str) -> bool:
-        """Whether a word, in lower case, is one token."""
-        return self._ready().words.whole(word) is not None
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same for words and keys, each of which is embedded once."""
+        return np.array([self._word_vectors[word] for word in words])
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word in the vocabulary, which is in order of frequency."""
+        return self._ready().words.whole(word)
 
     def usual_vectors(self) -> VectorMoments:
         """Return how the vectors of random texts lie, the same ones each time."""

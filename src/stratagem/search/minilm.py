@@ -76,9 +76,13 @@ class MiniLmEmbedder:
                 row[:] = model.network.mean([_OPENING_ID, *ids, _CLOSING_ID])
         return rows
 
-    def knows(self, word: str) -> bool:
-        """Whether a word, in lower case, is one token."""
-        return self._ready().words.whole(word) is not None
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same for words and keys."""
+        return self.embed(words)
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word in the vocabulary."""
+        return self._ready().words.whole(word)
 
     def usual_vectors(self) -> None:
         """Return None: a thousand texts would take it a minute."""

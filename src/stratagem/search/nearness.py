@@ -4,18 +4,19 @@ A cosine of .28 is much for one query and nothing for another: some are near to 
 compared with. So the cosine of a short text is measured against those of words drawn at random,
 in standard deviations from their mean. Two of them are a likeness; most random texts have less
 than one. The key of an entry is compared by itself, too, and so is its last part (`city` of
-`user/city`): it says what the value is.
+`user/city`): it says what the value is. What else the query says of its answer is in `questions`.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
-from stratagem.search.embedding import Embedder
-from stratagem.search.stopwords import STOP_WORDS
+from stratagem.search.embedding import Embedder, VectorMoments
+from stratagem.search.questions import Question, telling_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Nearness"]
 
 _SEPARATOR: Final = re.compile(r"[/.:]")
-_WORD: Final = re.compile(r"\w+")
 _VARIANCE_MIN: Final = 1e-12
 _IDENTICAL_COSINE: Final = 0.999
 # Of nonsense one word in three is known by chance ("aaaa", "ttyl").
@@ -38,6 +38,12 @@ class Nearness:
         self._text = query
         self._query = vector
         self._usual: tuple[float, float] | None = None
+        self._word_vectors: _WordVectors | None = None
+
+    @cached_property
+    def question(self) -> Question:
+        """What the query asks for."""
+        return Question(self._text, self._embedder.rank)
 
     def of_cosine(self, cosine: float) -> float:
         """Return how far a cosine is above what is usual for the query.
@@ -53,8 +59,21 @@ class Nearness:
     def of_key(self, key: str) -> float:
         """Return how much nearer to the query a key, or its last part, is than is usual."""
         last = _SEPARATOR.split(key)[-1]
-        parts = self._embedder.embed([key] if last == key else [key, last])
+        parts = self._embedder.embed_words([key] if last == key else [key, last])
         return self.of_cosine(float((parts @ self._query).max()))
+
+    def of_words(self, text: str) -> dict[str, float]:
+        """Return how near the nearest word of a text is to each telling word of the query."""
+        words = telling_words(text)
+        usual = self._embedder.usual_vectors()
+        if usual is None or not words:
+            return dict.fromkeys(self.question.words, -math.inf)
+        if self._word_vectors is None:
+            self._word_vectors = _WordVectors(
+                self._embedder.embed_words(self.question.words), usual
+            )
+        nearest = self._word_vectors.nearest(self._embedder.embed_words(words))
+        return dict(zip(self.question.words, nearest, strict=True))
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""
@@ -70,7 +89,22 @@ class Nearness:
 
     def _is_understood(self) -> bool:
         """Whether half of the telling words are known: pieces of a word are near to anything."""
-        words = _WORD.findall(self._text.casefold())
-        telling = [word for word in words if word not in STOP_WORDS] or words
-        known = sum(map(self._embedder.knows, telling))
-        return known > 0 and known >= _KNOWN_SHARE * len(telling)
+        words = self.question.words
+        known = sum(self._embedder.rank(word) is not None for word in words)
+        return known > 0 and known >= _KNOWN_SHARE * len(words)
+
+
+class _WordVectors:
+    """The vectors of a query's words, and how near random texts are to each."""
+
+    def __init__(self, vectors: NDArray[np.float32], usual: VectorMoments) -> None:
+        self._vectors = vectors
+        self._means = vectors @ usual.mean
+        variances = ((vectors @ usual.covariance) * vectors).sum(axis=1)
+        self._deviations = np.sqrt(np.maximum(variances, _VARIANCE_MIN))
+
+    def nearest(self, others: NDArray[np.float32]) -> list[float]:
+        """Return how far above what is usual the highest cosine of each word is."""
+        highest = (self._vectors @ others.T).max(axis=1)
+        nearness: list[float] = ((highest - self._means) / self._deviations).tolist()
+        return nearness

@@ -9,7 +9,8 @@ same; 0 that it has nothing to do with the query.
 
 An entry of a few words (`city`: Oslo) shares none with the question that it answers, and its
 cosine is low. Its likeness is how much nearer it and its key are to the query than random words
-are (`nearness`). So is that of a concept, which is asked for in other words than explain it.
+are (`nearness`), and whether it is what the query asks for (`questions`). A concept, which is asked
+for in other words than explain it, is judged by its nearness, too.
 
 A query about something that was never stored still shares a word with some text, and no two texts
 are wholly unlike. Below a floor, which depends on the kind of text, a hit is none.
@@ -35,14 +36,17 @@ __all__ = [
     "likeness",
     "likeness_by_nearness",
     "score",
+    "short_likeness",
 ]
 
 # The cosine of texts that have nothing in common, and of texts that say the same.
 _UNLIKE_COSINE: Final = 0.25
 _SAME_COSINE: Final = 0.85
-# The same for the nearness of texts, and up to how many characters an entry is held to that.
+# The same for the nearness of texts, and for that of short ones with what the query asks for.
 _UNLIKE_NEARNESS: Final = 1.0
+_UNLIKE_SHORT: Final = 1.75
 _SAME_NEARNESS: Final = 6.0
+# Up to how many characters an entry or a logged fact is short.
 SHORT_CHARS_MAX: Final = 100
 # The label of a logged event ("observation") is near to something by itself.
 LABEL_NEARNESS: Final = 0.2
@@ -93,9 +97,14 @@ def likeness(cosine: float) -> float:
     return 0.0 if math.isnan(cosine) else _share(cosine, _UNLIKE_COSINE, _SAME_COSINE)
 
 
-def likeness_by_nearness(near: float, key: float = -math.inf) -> float:
-    """Return the likeness of a text by how near it is, or of an entry together with its key."""
-    return _share(max(near, (near + key) / 2), _UNLIKE_NEARNESS, _SAME_NEARNESS)
+def likeness_by_nearness(near: float) -> float:
+    """Return the likeness of a text by how near it is."""
+    return _share(near, _UNLIKE_NEARNESS, _SAME_NEARNESS)
+
+
+def short_likeness(near: float) -> float:
+    """Return the likeness of a text of a few words by how near it is as an answer."""
+    return _share(near, _UNLIKE_SHORT, _SAME_NEARNESS)
 
 
 def score(covered: float, alike: float) -> float:

@@ -41,7 +41,14 @@ def test_a_question_finds_the_entry_that_answers_it(
 
 @pytest.mark.parametrize(
     "question",
-    ["how do black holes form?", "blorptangle vexiquor", "who painted the Sistine Chapel?"],
+    [
+        "how do black holes form?",
+        "blorptangle vexiquor",
+        "who painted the Sistine Chapel?",
+        "capital of Mongolia",
+        "how many moons does Jupiter have?",
+        "recipe for sourdough starter",
+    ],
 )
 def test_a_question_about_something_else_finds_nothing(
     db: stratagem.Stratagem, question: str

@@ -1,0 +1,172 @@
+"""What a query asks for, beside what its words mean together.
+
+The meaning of a text of a few words is the sum of a few vectors, so that one word that fits is
+enough to look like an answer: "how do whales sleep?" is near to an alarm at 6:15. Four things that
+can be read off the query tell many of those apart. Each is worth so many deviations of nearness
+(`nearness`):
+
+* A question says what kind of answer it wants: "when" a time, "how many" a number, "who" somebody,
+  "where" a place, "why" a reason. A text that has one is likelier to be the answer, and one
+  without it is less likely.
+* A name that is asked for and is not there, nor anything like it, speaks against a text.
+* So do telling words that nothing in the text is like, the more the rarer they are in general:
+  "sourdough" more than "recipe".
+* What is asked about oneself ("my", "our") is rather asked of a memory than what is asked about
+  the world.
+
+The weights are those of a logistic regression over the questions of seven stores (142 that a short
+entry answers, 489 that none does), rounded. `python -m evals entries` measures them on two others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from stratagem.search.stopwords import STOP_WORDS
+
+__all__ = ["Question", "telling_words"]
+
+_KIND_WEIGHT: Final = 1.5
+_NAME_WEIGHT: Final = 4.5
+_WORD_WEIGHT: Final = 5.0
+_OWN_WEIGHT: Final = 1.0
+
+# How near a word has to be to stand for a name, and for any other word.
+_NAME_NEARNESS: Final = 4.0
+_WORD_NEARNESS: Final = 3.0
+# In a longer query not every name is meant.
+_WORDS_WITH_NAMES_MAX: Final = 6
+# The ranks of words that tell next to nothing, and of words that tell most.
+_COMMON_RANK: Final = 300
+_RARE_RANK: Final = 30_000
+
+_WORD: Final = re.compile(r"\w+")
+# camelCase | snake_case
+_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+_NAME: Final = re.compile(r"\b[A-Z][a-z]")
+# Not where a sentence begins.
+_NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
+_DIGIT: Final = re.compile(r"\d")
+_ADDRESS: Final = re.compile(r"[/\\]")
+_ACCOUNT: Final = re.compile(r"[@#]\w")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OWN: Final = _words("i me my mine myself we us our ours you your")
+_NUMBERS: Final = _words("one two three four five six seven eight nine ten dozen half once twice")
+_TIMES: Final = _NUMBERS | _words(
+    """
+    january february march april may june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec spring summer autumn winter
+    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays weekday weekdays weekend
+    day days week weeks fortnight month months year years hour hours minute minutes
+    daily weekly monthly yearly every until today tomorrow morning noon evening night dawn
+    """
+)
+_PEOPLE: Final = _words("team aunt uncle mother father brother sister wife husband")
+_PLACES: Final = _words("in at on under behind near room hall rack shelf street floor box boxes")
+_REASONS: Final = _words("because since so reason")
+
+# What a text must have to be an answer of a kind: any of some words, or what a pattern finds.
+_ANSWERS: Final[Mapping[str, tuple[frozenset[str], tuple[re.Pattern[str], ...]]]] = {
+    "time": (_TIMES, (_DIGIT,)),
+    "number": (_NUMBERS, (_DIGIT,)),
+    "person": (_PEOPLE, (_NAME, _ACCOUNT)),
+    "place": (_PLACES, (_NAME, _ADDRESS)),
+    "reason": (_REASONS, ()),
+}
+# The kind of answer that a question word asks for; of some with the word that follows it.
+_ASKED: Final[Mapping[str, str]] = {
+    "when": "time",
+    "who": "person",
+    "whom": "person",
+    "whose": "person",
+    "where": "place",
+    "why": "reason",
+}
+_ASKED_WITH_NEXT: Final[Mapping[str, Mapping[str, str]]] = {
+    "how": dict.fromkeys(("often", "long"), "time")
+    | dict.fromkeys(_words("many much old fast high tall large big deep far"), "number"),
+    "what": dict.fromkeys(_words("time day date year month hour"), "time")
+    | dict.fromkeys(_words("number amount price age temperature percentage"), "number")
+    | dict.fromkeys(_words("town city country place room street"), "place"),
+}
+_QUESTION_WORDS: Final = frozenset({*_ASKED, *_ASKED_WITH_NEXT, "which"})
+
+
+class Question:
+    """What one query asks for; `rank_of` says how rare a word is, None where it is not known."""
+
+    def __init__(self, text: str, rank_of: Callable[[str], int | None]) -> None:
+        self.words = telling_words(text)
+        spoken = _WORD.findall(text.casefold())
+        self._own = not _OWN.isdisjoint(spoken)
+        self._kind = _kind_of_answer(spoken)
+        self._names = _names_in(text, self.words)
+        self._weights = {word: _weight(rank_of(word)) for word in self.words}
+
+    def support(self, text: str) -> float:
+        """Return what the kind of answer, and who is asked about, say for a text (or against)."""
+        own = _OWN_WEIGHT if self._own else 0.0
+        if self._kind is None:
+            return own
+        words, patterns = _ANSWERS[self._kind]
+        fits = any(pattern.search(text) for pattern in patterns) or not words.isdisjoint(
+            _WORD.findall(text.casefold())
+        )
+        return own + (_KIND_WEIGHT if fits else -_KIND_WEIGHT)
+
+    def objection(self, nearness: Mapping[str, float]) -> float:
+        """Return what speaks against a text, by how near it is to each word of the query."""
+        missing = sum(
+            weight * min(max(1.0 - nearness[word] / _WORD_NEARNESS, 0.0), 1.0)
+            for word, weight in self._weights.items()
+        )
+        nameless = any(nearness[name] < _NAME_NEARNESS for name in self._names)
+        return _WORD_WEIGHT * missing / max(len(self.words), 1) + _NAME_WEIGHT * nameless
+
+
+def telling_words(text: str) -> list[str]:
+    """Return the distinct words of a text that say what it is about; all, where none does."""
+    words = [
+        word
+        for word in _WORD.findall(_BORDER.sub(" ", text).casefold())
+        if len(word) > 1 or word.isdigit()
+    ]
+    return list(dict.fromkeys([word for word in words if word not in STOP_WORDS] or words))
+
+
+def _kind_of_answer(words: list[str]) -> str | None:
+    """Return what the first question word asks for."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word in _QUESTION_WORDS:
+            kinds = _ASKED_WITH_NEXT.get("what" if word == "which" else word, {})
+            return _ASKED.get(word) or kinds.get(following)
+    return None
+
+
+def _names_in(text: str, words: list[str]) -> list[str]:
+    """Return the words that are names by their capital; none where every word has one.
+
+    None of a long query, either.
+    """
+    capitals = {word.casefold() for word in _WORD.findall(text) if word[0].isupper()}
+    if len(words) > _WORDS_WITH_NAMES_MAX or capitals.issuperset(words):
+        return []
+    names = {name.casefold() for name in _NAME_WITHIN.findall(text)}
+    return [word for word in words if word in names]
+
+
+def _weight(rank: int | None) -> float:
+    """Return how much a word tells, from 0 to 1, by its rank in the language."""
+    if rank is None:
+        return 1.0
+    span = math.log(_RARE_RANK / _COMMON_RANK)
+    return min(max(math.log(max(rank, 1) / _COMMON_RANK) / span, 0.0), 1.0)

@@ -1,0 +1,75 @@
+"""What a query asks for speaks for a text, or against it."""
+
+import pytest
+
+from stratagem.search.embedding import StaticEmbedder
+from stratagem.search.nearness import Nearness
+from stratagem.search.questions import Question, telling_words
+
+EMBEDDER = StaticEmbedder()
+
+
+def question(text: str) -> Question:
+    return Question(text, EMBEDDER.rank)
+
+
+def objection(query: str, text: str) -> float:
+    nearness = Nearness(EMBEDDER, query, EMBEDDER.embed([query])[0])
+    return nearness.question.objection(nearness.of_words(text))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "no_answer"),
+    [
+        ("when does the office open?", "on Mondays", "in Berlin"),
+        ("how often is it pruned?", "twice", "carefully"),
+        ("in what year was it founded?", "1987", "in Oslo"),
+        ("how many hens are there?", "14", "plenty"),
+        ("who leads the group?", "Ada Lovelace", "nobody yet"),
+        ("tell me who owns it", "#payments", "unknown"),
+        ("where is the config?", "/etc/app.toml", "unknown"),
+        ("which town is it?", "Bergen", "unknown"),
+        ("why is the port closed?", "because of the audit", "8443"),
+    ],
+)
+def test_the_kind_of_answer_that_is_asked_for_speaks_for_a_text(
+    asked: str, answer: str, no_answer: str
+) -> None:
+    assert question(asked).support(answer) > 0 > question(asked).support(no_answer)
+
+
+@pytest.mark.parametrize(
+    "asked", ["office address", "what is the theme?", "what is read when down"]
+)
+def test_where_no_kind_is_asked_for_none_is_missed(asked: str) -> None:
+    assert question(asked).support("anything") == question(asked).support("14 Mondays in Oslo") == 0
+
+
+def test_what_is_asked_about_oneself_is_asked_of_a_memory() -> None:
+    assert question("what is my theme?").support("dark") > question("what is it?").support("dark")
+
+
+def test_a_name_that_is_not_there_speaks_against_a_text() -> None:
+    with_name = objection("the budget for Brazil", "Brazil: 900")
+    without = objection("the budget for Brazil", "budget: 900")
+
+    assert with_name < 2
+    assert without > 4
+
+
+@pytest.mark.parametrize(
+    "query", ["Budget Brazil", "Brazil", "budget of brazil", "what was said. Brazil then"]
+)
+def test_a_capital_alone_makes_no_name(query: str) -> None:
+    assert objection(query, "budget: 900") < 4
+
+
+def test_rare_words_are_missed_more_than_common_ones() -> None:
+    assert objection("sourdough", "oat milk") > objection("recipe", "oat milk") > 0
+    assert objection("milk", "oat milk") == 0
+
+
+def test_names_are_parted_into_words_and_stop_words_left_out() -> None:
+    assert telling_words("where is the poolSize of user_db?") == ["pool", "size", "user", "db"]
+    assert telling_words("who are you") == ["who", "are", "you"]
+    assert telling_words("") == []
