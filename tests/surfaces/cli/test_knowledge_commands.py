@@ -96,3 +96,15 @@ def test_several_words_that_are_required_are_given_by_position(cli: Cli) -> None
     marked = cli.json("mark-known", "Fjord", "Glacier", "--learner", "Mia")
 
     assert marked["concepts"] == ["Fjord", "Glacier"]
+
+
+def test_whether_anything_works_is_answered_though_nothing_can_be_read(cli: Cli) -> None:
+    cli.database.write_bytes(b"no database at all" * 100)
+
+    by_name = cli.json("ping")
+    called = json.loads(cli("call", "ping"))
+    available = json.loads(cli("call", "get_tool_availability"))
+
+    assert by_name["status"] == called["status"] == "ok"
+    assert "get_concept" in available["unavailable"]
+    assert cli.run("call", "list_hierarchy").exit_code != 0

@@ -33,6 +33,7 @@ __all__ = [
     "Invocation",
     "OperationGroup",
     "alias_of",
+    "call_operation",
     "commands_of",
     "dash_name",
     "example_words",
@@ -70,15 +71,7 @@ class Invocation:
 
     def run(self) -> dict[str, Any]:
         """Run the operation; return its answer."""
-        name = self.operation.name
-        try:
-            with self.session.runtime_for(name, self.arguments) as runtime:
-                return runtime.call(name, self.arguments, self.session.caller)
-        except StratagemError as error:
-            from stratagem.bootstrap import now
-            from stratagem.operations import answer_unopened
-
-            return answer_unopened(name, error, now())
+        return call_operation(self.session, self.operation.name, self.arguments)
 
     def show(self, answer: Mapping[str, Any]) -> None:
         """Show an answer: as a table where there is one, else in a sentence."""
@@ -96,6 +89,18 @@ class Invocation:
         takes_cursor = "cursor" in self.operation.parameters["properties"]
         if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
             output.note(f"There is more: add --cursor {answer['next']}.")
+
+
+def call_operation(session: Session, name: str, arguments: Any) -> dict[str, Any]:
+    """Run an operation; what asks about the server is answered though nothing can be read."""
+    try:
+        with session.runtime_for(name, arguments) as runtime:
+            return runtime.call(name, arguments, session.caller)
+    except StratagemError as error:
+        from stratagem.bootstrap import now
+        from stratagem.operations import answer_unopened
+
+        return answer_unopened(name, error, now())
 
 
 class OperationCommand(TyperCommand):

@@ -52,10 +52,11 @@ def _call(
     ] = "{}",
 ) -> None:
     """Run any operation by name, on JSON; the answer is JSON."""
+    from stratagem.surfaces.cli.operation_commands import call_operation
+
     session.output.json = True
     given = read_json(arguments, field="arguments")
-    with session.runtime_for(name, given) as runtime:
-        session.output.data(runtime.call(name, given, session.caller))
+    session.output.data(call_operation(session, name, given))
 
 
 def _describe(operation: Operation) -> dict[str, Any]:
