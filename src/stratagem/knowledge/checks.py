@@ -134,9 +134,11 @@ def learner(name: object) -> str:
 
 def known_concept(content: Mapping[str, Any]) -> None:
     """Refuse a record of what a learner knows that has anything else in it."""
-    if content.keys() != {"learner", "concept_id"}:
+    whole = content.keys() - {"since"} == {"learner", "concept_id"}
+    if not whole or not _is_time(content.get("since", 0), 0):
         raise ValidationFailed(
-            "What a learner knows has a `learner` and a `concept_id`, and nothing else.",
+            "What a learner knows has a `learner`, a `concept_id`, and in `since` when it was "
+            "marked, in microseconds; nothing else.",
             field="decisions",
             hint="Leave it as it is, or mark the concept with mark_known.",
         )

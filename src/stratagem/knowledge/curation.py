@@ -24,7 +24,7 @@ from stratagem.knowledge.models import (
     ReplacedVerdict,
 )
 from stratagem.knowledge.parameters import ConceptId
-from stratagem.knowledge.records import Concept, ConceptRecords
+from stratagem.knowledge.records import Concept, ConceptRecords, content_of
 from stratagem.knowledge.relationships import refuse_impossible
 from stratagem.knowledge.review import review
 from stratagem.knowledge.spaces import (
@@ -276,18 +276,21 @@ def _carry_known_marks(
     records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
 ) -> None:
     """Let whoever knows a concept know the one that stands for it."""
-    learners: dict[str, set[str]] = {stays.id: set(), goes.id: set()}
-    for _, mark in records.stream_contents(KNOWN_CONCEPTS):
-        if mark["concept_id"] in learners:
-            learners[mark["concept_id"]].add(mark["learner"])
+    # By concept and learner, since when.
+    marks: dict[str, dict[str, int]] = {stays.id: {}, goes.id: {}}
+    for _, version in records.stream_versions(KNOWN_CONCEPTS):
+        mark = content_of(version.payload)
+        if mark["concept_id"] in marks:
+            marks[mark["concept_id"]][mark["learner"]] = mark.get("since", version.at)
     drafts = [
         Draft(
             CONCEPT_LEARNT,
-            {"learner": each, "concept_id": stays.id},
+            {"learner": each, "concept_id": stays.id, "since": since},
             KNOWN_CONCEPTS,
             known_key(each, stays.id),
         )
-        for each in sorted(learners[goes.id] - learners[stays.id])
+        for each, since in sorted(marks[goes.id].items())
+        if each not in marks[stays.id]
     ]
     if drafts:
         transaction.append(records.view.branch, drafts)

@@ -164,6 +164,9 @@ KINDS: Final = (
         writes=names.CONCEPT_LEARNT,
         deletes=names.CONCEPT_UNLEARNT,
         validate=_check_known_concept,
+        # That both sides know it, since different moments, is no conflict.
+        yielding=frozenset({"since"}),
         about=("concept_id", names.CONCEPTS),
+        times=frozenset({"since"}),
     ),
 )

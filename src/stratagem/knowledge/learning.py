@@ -211,7 +211,10 @@ def _known_by(records: ConceptRecords, learner: str) -> list[tuple[Concept, int]
     """Return the concepts that a learner knows and since when, oldest first."""
     versions = records.reader.catalogue.with_facet(records.view, LEARNER_FACET + learner)
     marks = records.reader.log.contents(versions)
-    since = {content_of(marks[each].payload)["concept_id"]: marks[each].at for each in versions}
+    since = {}
+    for each in versions:
+        content = content_of(marks[each].payload)
+        since[content["concept_id"]] = content.get("since", marks[each].at)
     concepts = records.by_id(list(since))
     return [(concepts[each], at) for each, at in since.items() if each in concepts]
 

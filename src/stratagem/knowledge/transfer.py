@@ -284,10 +284,11 @@ class _Import:
 
 
 def _says_the_same(there: Version, draft: Draft) -> bool:
-    """Whether a record says what a file says of it; when it was said, where the file knows."""
-    content = {"said_at": there.at, **content_of(there.payload)}
+    """Whether a record says what a file says of it, and since then, where the file knows."""
+    times = {"said_at", "since"}
+    content = dict.fromkeys(times, there.at) | content_of(there.payload)
     return all(content.get(name) == value for name, value in draft.content.items()) and (
-        content.keys() - draft.content.keys() <= {"said_at"}
+        content.keys() - draft.content.keys() <= times
     )
 
 
@@ -371,13 +372,14 @@ def _fact_lines(records: ConceptRecords, concepts: Contents) -> Iterator[dict[st
         if label not in TYPES:
             told = {} if description is None else {"description": description}
             yield {"type": "relationship_type", "name": label, **told}
-    for _, version in records.stream_versions(EVIDENCE):
-        content = {"said_at": version.at, **content_of(version.payload)}
-        if content["concept_id"] in concepts:
-            yield {"type": "evidence", **content}
-    for _, content in records.stream_contents(KNOWN_CONCEPTS):
-        if content["concept_id"] in concepts:
-            yield {"type": "known", **content}
+    for kind, space, time in (
+        ("evidence", EVIDENCE, "said_at"),
+        ("known", KNOWN_CONCEPTS, "since"),
+    ):
+        for _, version in records.stream_versions(space):
+            content = {time: version.at, **content_of(version.payload)}
+            if content["concept_id"] in concepts:
+                yield {"type": kind, **content}
 
 
 def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, Any]]:

@@ -303,7 +303,7 @@ def test_a_merge_says_which_cycle_it_makes_and_which_call_breaks_it(call: Knowin
     assert preview == notices
     assert len(notices) == 1
     assert "Lists → Sorting → Heaps → Lists" in notices[0]
-    assert f"source_id={c!r}, target_id={a!r}" in notices[0]
+    assert f"source_id {c!r} and target_id {a!r}" in notices[0]
     assert call("get_prerequisites", concept_id=a)["cycle"]
     call("delete_relationship", source_id=c, target_id=a, relationship_type="prerequisite")
     assert "cycle" not in call("get_prerequisites", concept_id=a)

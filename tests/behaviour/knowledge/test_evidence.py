@@ -149,11 +149,13 @@ def test_whoever_knows_a_merged_concept_knows_the_one_that_stays(call: Knowing) 
     call.concepts("Loops", "Looping")
     call("mark_known", concepts=["Looping"], learner="Mia")
     call("mark_known", concepts=["Loops", "Looping"], learner="Tom")
+    since = call("list_known", learner="Mia")["results"][0]["since"]
 
     call("merge_concepts", keep="Loops", merge="Looping")
 
     for learner in ("Mia", "Tom"):
         assert call.names("list_known", learner=learner) == ["Loops"]
+    assert call("list_known", learner="Mia")["results"][0]["since"] == since
 
 
 @proves("knowledge:names")

@@ -373,3 +373,39 @@ def test_whatever_ends_a_line_elsewhere_stays_in_a_text(
     assert take(db, place, form=form).unchanged == 1
     take(other, place, form=form)
     assert other.knowledge.get_concept("Separators").concept.explanation == explanation
+
+
+def test_when_something_was_said_or_learnt_goes_out_and_comes_in(
+    db: Stratagem, other: Stratagem, tmp_path: Path
+) -> None:
+    one, _ = fill(db)
+    db.knowledge.confirm_concept(one, source="Ada", note="tried it")
+    db.knowledge.mark_known([one], learner="Mia")
+    give(db, tmp_path / "k.jsonl")
+
+    first = take(other, tmp_path / "k.jsonl")
+    again = take(other, tmp_path / "k.jsonl")
+    here = take(db, tmp_path / "k.jsonl")
+
+    assert (first.facts, again.facts, here.facts) == (2, 0, 0)
+    given, taken = (each.knowledge.get_concept(one).concept.evidence for each in (db, other))
+    assert given is not None
+    assert given == taken
+    known, learnt = (list(each.knowledge.list_known(learner="Mia")) for each in (db, other))
+    assert known == learnt
+
+
+def test_an_import_that_changes_a_period_computes_what_hangs_on_it(
+    db: Stratagem, other: Stratagem, tmp_path: Path
+) -> None:
+    claim, doubt = (db.knowledge.create_concept(name, "e").concept_id for name in ("C", "D"))
+    db.knowledge.create_relationship(doubt, claim, "contradicts")
+    give(db, tmp_path / "k.jsonl")
+    take(other, tmp_path / "k.jsonl")
+    db.knowledge.update_concept(doubt, valid_to="2000")
+    give(db, tmp_path / "later.jsonl")
+
+    take(other, tmp_path / "later.jsonl")
+
+    assert other.knowledge.get_concept(claim).concept.certainty_score == 60
+    assert other.knowledge.get_concept(claim, valid_at="1999").concept.certainty_score < 60
