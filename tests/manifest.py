@@ -92,6 +92,8 @@ MANIFEST: dict[str, str] = {
     "retention:count": "Versions beyond a count are erased, but for those that a branch shows.",
     "retention:age": "Versions replaced longer ago than a duration are erased.",
     "retention:honesty": "A past moment whose version was erased is told so, not that nothing was there.",
+    "retention:branches": "What a branch shows stays: a copy that a merge made outlives its original.",
+    "retention:transactions": "What was written in transactions that are over is erased too.",
     "retention:refusal": "Retention refuses to guess what goes.",
     "developer:database": "The database tells about itself, is flushed and compacted.",
     "developer:models": "Texts are embedded and tokenized; models are named, never downloaded.",

@@ -92,6 +92,63 @@ def test_what_was_deleted_is_not_said_to_be_erased(call: Call) -> None:
     assert "erased" not in call.state_history(cell="c")["results"][0]
 
 
+@proves("retention:branches")
+def test_a_value_that_was_merged_stays_when_its_original_is_erased(call: Call) -> None:
+    call.kv_put(key="k", value="old")
+    call.vector_create_collection(name="docs", dimension=2)
+    call.branch_fork(name="trial")
+    call.kv_put(key="k", value="merged", branch="trial")
+    call.state_set(cell="c", value="merged", branch="trial")
+    call.vector_upsert(collection="docs", key="v", vector=[1, 2], branch="trial")
+    call.branch_merge(source="trial")
+    call.kv_put(key="k", value="later", branch="trial")
+    call.state_set(cell="c", value="later", branch="trial")
+    call.vector_upsert(collection="docs", key="v", vector=[2, 1], branch="trial")
+
+    done = call.retention_apply(keep=1)
+
+    assert done["by_kind"] == {"cell": 1, "entry": 2, "vector": 1}
+    assert (call.value("k"), call.value("k", branch="trial")) == ("merged", "later")
+    assert call.state_get(cell="c")["value"] == "merged"
+    assert call.vector_get(collection="docs", key="v")["vector"] == [1, 2]
+    found = call.vector_search(collection="docs", query=[1, 2])["results"]
+    assert [(each["key"], round(each["score"], 3)) for each in found] == [("v", 1)]
+
+
+@proves("retention:branches")
+def test_a_merge_whose_common_version_was_erased_asks_instead_of_guessing(call: Call) -> None:
+    call.json_set(key="doc", value={"a": 1, "b": 1})
+    call.branch_fork(name="trial")
+    call.json_set(key="doc", path="$.a", value=2, branch="trial")
+    call.json_set(key="doc", path="$.b", value=2)
+
+    call.retention_apply(keep=1)
+
+    refused = call.failure("strata_branch_merge", source="trial")
+    assert (refused["error"], refused["details"]["conflict_count"]) == ("merge_conflict", 2)
+
+
+@proves("retention:transactions")
+def test_what_transactions_wrote_that_are_over_goes(call: Call) -> None:
+    kept, ended = (call.txn_begin()["transaction"] for _ in range(2))
+    for name in (kept, ended):
+        call.kv_put(key="k", value=name, transaction=name)
+        call.event_append(event_type="e", payload=name, transaction=name)
+    call.txn_commit(transaction=kept)
+    call.txn_rollback(transaction=ended)
+    still = call.txn_begin()["transaction"]
+    call.kv_put(key="open", value=1, transaction=still)
+
+    done = call.retention_apply(keep=1)
+
+    assert done["by_kind"] == {"entry": 2, "event": 2}
+    assert call.value("k") == kept
+    assert [each["data"] for each in call.event_list()["results"]] == [kept]
+    assert call.kv_get(key="open", transaction=still)["value"] == 1
+    assert call.txn_commit(transaction=still)["records"] == 1
+    assert call.retention_apply(keep=1)["by_kind"] == {"entry": 1}
+
+
 @proves("retention:refusal")
 def test_retention_needs_to_know_what_goes(call: Call) -> None:
     assert call.refusal("strata_retention_apply")["details"]["field"] == "older_than"

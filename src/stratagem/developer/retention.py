@@ -2,9 +2,10 @@
 
 What may go is a version that another one has replaced on its branch, and that no branch shows in
 its present: a fork made before may still show it, and keeps it. How old it is counts from when it
-was replaced, so that the last days can be seen as they were. What goes is the content of its event,
-by the store's purge: the hashes stay, and the chain still verifies. Views of moments before show
-nothing where it stood.
+was replaced, so that the last days can be seen as they were. So does what was written in a
+transaction that is over, which nobody can see again. What goes is the content of its event alone,
+by the store's purge: a branch may show a copy that a merge made of it. The hashes stay, and the
+chain still verifies. A read of a moment at which it stood is told that it was erased.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stratagem.developer.models import RetentionApplied
 from stratagem.engine import moments
 from stratagem.engine.lineage import View
 from stratagem.errors import MissingRequired
-from stratagem.memory.kinds import ENTRY, entries
+from stratagem.memory.kinds import ENTRY, EVENT, entries
 from stratagem.parameters import Param
 from stratagem.places import is_address
 from stratagem.search.foundation import BoundSystem
@@ -29,17 +30,23 @@ from stratagem.storage.contract import Reader, WriteRequest
 __all__ = ["RetentionTools"]
 
 _KINDS = frozenset({ENTRY, CELL, VECTOR})
+# What nobody can see again goes, whatever a caller wrote.
+_HIDDEN_KINDS = _KINDS | {EVENT}
 _AT_ONCE = 1_000
 
 
 class _Superseded(NamedTuple):
-    """A version that another has replaced, when that was, and how much content it holds."""
+    """A version that another has replaced, when that was, and how much content it holds.
+
+    `hidden`: it was written in a transaction that is over.
+    """
 
     sequence: int
     subject: tuple[int, str, str, str]
     replaced: int
     kind: str
     size: int
+    hidden: bool
 
 
 class RetentionTools(BoundSystem):
@@ -63,8 +70,9 @@ class RetentionTools(BoundSystem):
         """Erase superseded versions of entries, state cells and vectors for good.
 
         Those go that were replaced longer ago than `older_than`, or that are not among the newest
-        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
-        takes a person's word; without it the answer is a preview.
+        `keep` of their record; also what was written in transactions that are over. What any
+        branch shows now stays, and so do logged events. Erasing takes a person's word; without it
+        the answer is a preview.
         """
         if older_than is None and keep is None:
             raise MissingRequired(
@@ -127,7 +135,7 @@ class RetentionTools(BoundSystem):
             versions.sort(reverse=True)
             for rank, each in enumerate(versions, 1):
                 # The one that has replaced them all is the first of those that are kept.
-                many = keep is not None and rank >= keep
+                many = keep is not None and (each.hidden or rank >= keep)
                 if many or (until is not None and (reader.log.wall_of(each.replaced) or 0) < until):
                     chosen.append(each)
         return sorted(chosen)
@@ -142,6 +150,7 @@ class RetentionTools(BoundSystem):
             key=None,
             sequence=None,
             sequences=sequences,
+            copies=False,
         )
         foundation.index.forget_vectors()
         foundation.collections.discard()
@@ -156,21 +165,26 @@ def _words(options: Mapping[str, Any]) -> list[str]:
 
 
 def _find_superseded(reader: Reader, namespace: str | None) -> Iterator[_Superseded]:
-    """Yield the versions of callers' records that were replaced on their branch."""
-    ends = dict(reader.vectors.superseded_after(0))
+    """Yield the versions of callers' records that were replaced on their branch, or are hidden."""
+    hidden = dict(reader.branches.transaction_versions())
+    ends = dict(reader.vectors.superseded_after(0)) | hidden
     sequences = sorted(ends)
     for begin in range(0, len(sequences), _AT_ONCE):
         group = sequences[begin : begin + _AT_ONCE]
         present = [at for at, each in reader.log.versions(group).items() if each.payload]
         for sequence, content in reader.log.contents(present).items():
             space = content.space
-            if space.kind not in _KINDS or content.payload == b"{}":
+            kinds = _HIDDEN_KINDS if sequence in hidden else _KINDS
+            if space.kind not in kinds or content.payload == b"{}":
                 continue
             where = space.namespace.rpartition("/")[0] if space.kind == VECTOR else space.namespace
             if namespace is not None and where != namespace:
                 continue
             subject = (reader.log.branch_of(sequence), *space, content.key or "")
-            yield _Superseded(sequence, subject, ends[sequence], space.kind, len(content.payload))
+            size = len(content.payload)
+            yield _Superseded(
+                sequence, subject, ends[sequence], space.kind, size, hidden=sequence in hidden
+            )
 
 
 def _shown_somewhere(reader: Reader, versions: Sequence[_Superseded], now: int) -> set[int]:

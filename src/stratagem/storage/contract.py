@@ -352,6 +352,14 @@ class BranchReader(Protocol):
         """Return the branches of open transactions (`storage.open_transactions`)."""
         ...
 
+    def transaction_versions(self) -> list[tuple[int, int]]:
+        """Return the versions that were written in transactions which are over, and by what.
+
+        That is the sequence at which the transaction ended. Nobody can see such a version again;
+        what was committed is a version of its own.
+        """
+        ...
+
     def live_count(self) -> int:
         """Return how many branches are live, those of transactions left out."""
         ...
@@ -903,11 +911,12 @@ class Store(Protocol):
         key: str | None,
         sequence: int | None,
         sequences: Sequence[int] = (),
+        copies: bool = True,
     ) -> Erased:
         """Erase a record's or an event's content for good, with what records of calls quote of it.
 
         `sequences` are many events at once: the read models are made anew only once, and nothing
-        else is looked through.
+        else is looked through. Without `copies` what merges and commits made of them stays.
         """
         ...
 

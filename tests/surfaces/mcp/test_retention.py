@@ -15,12 +15,15 @@ from stratagem.errors import VersionErased
 from tests.security.house import House, Outcome, Surface, make_token, serving
 from tests.surfaces.cli.console import Cli
 
+# One of each kind; in transactions a cell, an event and an entry; and what was committed of it.
+_BY_KIND = {"cell": 2, "entry": 3, "event": 1, "vector": 1}
+_ERASABLE = sum(_BY_KIND.values())
 SURFACES: tuple[Surface, ...] = ("mcp", "rest")
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return a database in which one version of each kind is superseded."""
+    """Return a database with versions that are superseded, or of transactions that are over."""
     place = tmp_path / "memory.db"
     with stratagem.open(place, embedder="static") as db:
         db.vectors.create_collection("docs", 2)
@@ -28,6 +31,13 @@ def path(tmp_path: Path) -> Path:
             db.kv.put("k", f"{word} entry {'x' * 50_000}", index=True)
             db.state.set("c", f"{word} cell")
             db.vectors.upsert("docs", "v", [1, 2], {"about": f"{word} vector"})
+        with db.transaction() as block:
+            db.state.set("c", "fugitive: rolled back")
+            db.events.append("e", "fugitive: rolled back")
+            block.rollback()
+        with db.transaction():
+            db.kv.put("t", "fugitive: committed, and then replaced")
+        db.kv.put("t", "lasting")
         db.memory.search("fugitive")
         db.vectors.search("docs", [1, 2])
     return place
@@ -53,11 +63,11 @@ def test_only_the_token_of_an_administrator_erases(path: Path, surface: Surface)
         erased = _apply(house, surface, "admin")
         left = _apply(house, surface, "admin")
 
-    assert (shown["preview"], shown["versions"]) == (True, 3)
+    assert (shown["preview"], shown["versions"]) == (True, _ERASABLE)
     assert "the token of an administrator" in shown["note"]
     assert str(path) not in shown["note"], "who is far away has another file of that name"
-    assert still["versions"] == 3
-    assert (erased["preview"], erased["by_kind"]) == (False, {"cell": 1, "entry": 1, "vector": 1})
+    assert still["versions"] == _ERASABLE
+    assert (erased["preview"], erased["by_kind"]) == (False, _BY_KIND)
     assert erased["bytes"] > 50_000
     assert left["versions"] == 0
     _assert_gone(path)
@@ -74,7 +84,7 @@ async def test_a_server_on_stdio_says_the_command_that_erases(path: Path) -> Non
     command = shlex.split(str(shown["note"]).rpartition(" or ")[2])
     Cli(path)(*command[1:], "--yes")
 
-    assert (shown["preview"], shown["versions"]) == (True, 3)
+    assert (shown["preview"], shown["versions"]) == (True, _ERASABLE)
     assert command[:3] == ["stratagem", "--db", str(path)]
     _assert_gone(path)
 

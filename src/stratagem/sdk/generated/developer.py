@@ -3434,8 +3434,9 @@ class RetentionMethods(TypedMethods):
         """Erase superseded versions of entries, state cells and vectors for good.
 
         Those go that were replaced longer ago than `older_than`, or that are not among the newest
-        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
-        takes a person's word; without it the answer is a preview.
+        `keep` of their record; also what was written in transactions that are over. What any
+        branch shows now stays, and so do logged events. Erasing takes a person's word; without it
+        the answer is a preview.
 
         Args:
             older_than: Replaced longer ago than: 30d, 12h, seconds.
@@ -3470,8 +3471,9 @@ class AsyncRetentionMethods(AsyncTypedMethods):
         """Erase superseded versions of entries, state cells and vectors for good.
 
         Those go that were replaced longer ago than `older_than`, or that are not among the newest
-        `keep` of their record. What any branch shows now stays, and so do logged events. Erasing
-        takes a person's word; without it the answer is a preview.
+        `keep` of their record; also what was written in transactions that are over. What any
+        branch shows now stays, and so do logged events. Erasing takes a person's word; without it
+        the answer is a preview.
 
         Args:
             older_than: Replaced longer ago than: 30d, 12h, seconds.

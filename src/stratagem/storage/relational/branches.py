@@ -33,6 +33,7 @@ BRANCH_RESTORED: Final = "BranchRestored"
 BRANCH_MERGED: Final = "BranchMerged"
 
 # The columns of `Branch`.
+_TWO_NUMBERS = Shape[tuple[int, int]]()
 _BRANCH_ROW = Shape[tuple[int, str, int | None, int | None, int | None]]()
 # The branch that was merged into, and the sequence of the event that says so.
 _MERGE_ROW = Shape[tuple[int, int]]()
@@ -70,6 +71,9 @@ class SqlBranches:
 
     def transactions(self) -> list[Branch]:
         return [Branch(*row) for row in self._queries.rows(_BRANCH_ROW, "branch_transactions")]
+
+    def transaction_versions(self) -> list[tuple[int, int]]:
+        return self._queries.rows(_TWO_NUMBERS, "transaction_versions")
 
     def live_count(self) -> int:
         return self._queries.number("branch_count")

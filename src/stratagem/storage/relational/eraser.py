@@ -34,21 +34,28 @@ ERASED_MARK: Final = "\x01"
 class Erasure:
     """What is to be erased: records, one logged event by its sequence, or several events.
 
-    `quotes`: records of calls that quote it lose their content with it.
+    `quotes`: records of calls that quote it lose their content with it. `copies`: what merges and
+    commits made of it goes, too.
     """
 
     records: tuple[tuple[Space, str], ...] = ()
     sequence: int | None = None
     sequences: tuple[int, ...] = ()
     quotes: bool = True
+    copies: bool = True
 
 
 def erasure_of(
-    space: Space, key: str | None, sequence: int | None, sequences: Sequence[int]
+    space: Space,
+    key: str | None,
+    sequence: int | None,
+    sequences: Sequence[int],
+    *,
+    copies: bool = True,
 ) -> Erasure:
     """Return what a purge names: a record, or one event, or many of which no copies are sought."""
     if sequences:
-        return Erasure(sequences=tuple(sequences), quotes=False)
+        return Erasure(sequences=tuple(sequences), quotes=False, copies=copies)
     if key is not None:
         return Erasure(((space, key),))
     return Erasure(sequence=sequence)
@@ -106,7 +113,7 @@ def _events_to_erase(queries: Queries, subjects: Sequence[int], wanted: Erasure)
         found.add(_first_of(queries, wanted.sequence))
     if not found:
         return []
-    latest = found
+    latest = found if wanted.copies else set()
     while latest:
         copies = queries.rows(NUMBER, "copies", queries.array(sorted(latest)))
         latest = {row[0] for row in copies} - found

@@ -95,8 +95,9 @@ class SqlStore(ABC):
         key: str | None,
         sequence: int | None,
         sequences: Sequence[int] = (),
+        copies: bool = True,
     ) -> Erased:
-        return self._erase(request, erasure_of(space, key, sequence, sequences))
+        return self._erase(request, erasure_of(space, key, sequence, sequences, copies=copies))
 
     def purge_records(
         self,

@@ -67,6 +67,12 @@ WHERE workspace = $1 AND name NOT BETWEEN chr(2) AND chr(3) ORDER BY id
 SELECT id, name, parent, fork_seq, deleted_seq FROM branches
 WHERE workspace = $1 AND deleted_seq IS NULL AND name BETWEEN chr(2) AND chr(3) ORDER BY id
 
+-- name: transaction_versions
+-- What was written in transactions that are over, and what ended each.
+SELECT v.seq, b.deleted_seq FROM branches b
+JOIN versions v ON v.workspace = b.workspace AND v.branch = b.id
+WHERE b.workspace = $1 AND b.deleted_seq IS NOT NULL AND b.name BETWEEN chr(2) AND chr(3)
+
 -- name: branch_count
 -- How many branches are live, those of transactions left out.
 SELECT count(*) FROM branches

@@ -59,6 +59,11 @@ SELECT id, name, parent, fork_seq, deleted_seq FROM branches WHERE name NOT BETW
 SELECT id, name, parent, fork_seq, deleted_seq FROM branches
 WHERE deleted_seq IS NULL AND name BETWEEN char(2) AND char(3) ORDER BY id
 
+-- name: transaction_versions
+-- What was written in transactions that are over, and what ended each.
+SELECT v.seq, b.deleted_seq FROM branches b JOIN versions v ON v.branch = b.id
+WHERE b.deleted_seq IS NOT NULL AND b.name BETWEEN char(2) AND char(3)
+
 -- name: branch_count
 -- How many branches are live, those of transactions left out.
 SELECT count(*) FROM branches WHERE deleted_seq IS NULL AND name NOT BETWEEN char(2) AND char(3)
