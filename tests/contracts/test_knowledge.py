@@ -141,6 +141,8 @@ def test_expired_subjects_are_those_that_end_between_two_times(store: Store) -> 
 
     keys = [[key for _space, key in reader.records.names(each).values()] for each in found]
     assert [sorted(each) for each in keys] == [["a", "b"], ["a"], []]
+    last = [reader.changes.last_expiry(time) for time in (4, 5, 8, 9, 99)]
+    assert last == [None, 5, 6, 9, 10]
 
 
 def test_changed_events_carry_their_origin_and_what_they_say(store: Store) -> None:

@@ -58,12 +58,13 @@ class _ListedChanges(NamedTuple):
     offset: int = 0
 
     def read(
-        self, comparison: BranchComparison, groups: Iterable[DifferenceGroup]
+        self, reader: Reader, comparison: BranchComparison, groups: Iterable[DifferenceGroup]
     ) -> list[RecordDifference]:
         """Return the changes that are listed, of some groups."""
         sides = {self.side, "both"} if self.side != "all" else get_args(ChangedBy)
         end = None if self.limit is None else self.offset + self.limit
-        return comparison.read([each for each in groups if each.side in sides], self.offset, end)
+        chosen = [each for each in groups if each.side in sides]
+        return comparison.read(reader, chosen, self.offset, end)
 
 
 _ALL_CHANGES: Final = _ListedChanges()
@@ -312,7 +313,7 @@ class BranchOperations(BoundSystem):
         views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, other_as_of)
-            comparison = branch_merge.compare(reader, here, there)
+            comparison = self._compare(reader, here, there)
             counts = {
                 group: len(found)
                 for group, found in comparison.groups.items()
@@ -320,7 +321,8 @@ class BranchOperations(BoundSystem):
             }
             described = Changes(reader, here.lineage, there.lineage)
             changes = [
-                described.describe(change, sided=True) for change in listed.read(comparison, counts)
+                described.describe(change, sided=True)
+                for change in listed.read(reader, comparison, counts)
             ]
             own_events, events = branch_merge.count_events(reader, here, there)
         theirs, sides = Counter[str](), Counter[str]()
@@ -338,6 +340,20 @@ class BranchOperations(BoundSystem):
             events=events,
             ours_events=own_events,
             results=changes,
+        )
+
+    def _compare(self, reader: Reader, here: View, there: View) -> BranchComparison:
+        """Compare two views, or return the last comparison if it was of the same.
+
+        Of the same log, two moments show the same where nothing expires between them.
+        """
+        last_expiry = reader.changes.last_expiry
+        state = (
+            reader.log.head(),
+            *((view.branch.id, view.limit, last_expiry(view.time)) for view in (here, there)),
+        )
+        return self._foundation.cache.get(
+            "comparison", state, lambda: branch_merge.compare(reader, here, there)
         )
 
     def merge(

@@ -65,6 +65,10 @@ class Foundation:
     # The vectors that callers wrote themselves.
     collections: CollectionIndex = field(default_factory=lambda: CollectionIndex(None))
 
+    def __post_init__(self) -> None:
+        """Have what was computed from contents go with them."""
+        self.purge_listeners.after.append(self.cache.clear)
+
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
     ) -> Erased:

@@ -37,3 +37,8 @@ class StateCache:
         with self._lock:
             self._entries[name] = (state, value)
         return value
+
+    def clear(self) -> None:
+        """Let go of everything, such as what a purge is to erase."""
+        with self._lock:
+            self._entries.clear()

@@ -28,6 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import orjson
@@ -57,7 +58,6 @@ from stratagem.storage.contract import (
     ChangeReader,
     ComparedSubject,
     Reader,
-    Record,
     ShownVersion,
     StreamEvent,
     Transaction,
@@ -204,31 +204,66 @@ class DifferenceGroup(NamedTuple):
 
 
 class BranchComparison:
-    """The records in which two views differ, in groups that are counted without any contents."""
+    """The records in which two views differ, in groups that are counted without any contents.
 
-    def __init__(self, reader: Reader, bases: _Bases) -> None:
-        self._reader = reader
-        self._bases = bases
-        self.groups: dict[DifferenceGroup, list[Difference]] = {}
+    It holds for as long as the state of the log that it was made from, whichever reader sees that.
+    """
+
+    def __init__(
+        self, groups: dict[DifferenceGroup, list[Difference]], loaded: Mapping[int, Version]
+    ) -> None:
+        self.groups = groups
+        # What was read to compare it, for whoever reads first: all of it would be too much to keep.
+        self._loaded = loaded
+        # The last list that was read, in its order: its next page is often asked for.
+        self._listed: tuple[frozenset[DifferenceGroup], list[_ListedDifference]] = frozenset(), []
 
     def read(
-        self, groups: Iterable[DifferenceGroup], begin: int = 0, end: int | None = None
+        self,
+        reader: Reader,
+        groups: Collection[DifferenceGroup],
+        begin: int = 0,
+        end: int | None = None,
     ) -> list[RecordDifference]:
         """Return the differences of some groups by namespace and key, or a part of them."""
-        found = [(group, each) for group in groups for each in self.groups[group]]
-        names = self._reader.records.names([each[0] for _group, each in found])
-        found.sort(key=lambda each: names[each[1][0]])
-        listed = found[begin:end]
-        self._bases.load([at for _group, each in listed for at in each[1:3] if at is not None])
-        return [self._read_one(group, each, names[each[0]]) for group, each in listed]
+        loaded, self._loaded = self._loaded, {}
+        bases = _Bases(reader, loaded)
+        listed = self._in_order(reader, groups)[begin:end]
+        bases.load([at for _group, _key, each in listed for at in each[1:3] if at is not None])
+        return [_read_difference(bases, *each) for each in listed]
 
-    def _read_one(
-        self, group: DifferenceGroup, found: Difference, name: tuple[Space, str]
-    ) -> RecordDifference:
-        _subject, ours, theirs, base = found
-        before, after = (theirs, ours) if group.side == "ours" else (ours, theirs)
-        content = self._bases.content_at
-        return RecordDifference(*name, content(before), content(after), group.side, base)
+    def _in_order(
+        self, reader: Reader, groups: Collection[DifferenceGroup]
+    ) -> list[_ListedDifference]:
+        wanted = frozenset(groups)
+        among, listed = self._listed
+        if among != wanted:
+            listed = []
+            for space in sorted({group.space for group in wanted}):
+                found = [
+                    (group, each)
+                    for group in wanted
+                    if group.space == space
+                    for each in self.groups[group]
+                ]
+                names = reader.records.names([each[0] for _group, each in found])
+                keyed = [(group, names[each[0]][1], each) for group, each in found]
+                listed += sorted(keyed, key=itemgetter(1))
+            self._listed = wanted, listed
+        return listed
+
+
+# A difference that is listed, after its group and the key of its record.
+_ListedDifference: TypeAlias = tuple[DifferenceGroup, str, Difference]
+
+
+def _read_difference(
+    bases: _Bases, group: DifferenceGroup, key: str, found: Difference
+) -> RecordDifference:
+    _subject, ours, theirs, base = found
+    before, after = (theirs, ours) if group.side == "ours" else (ours, theirs)
+    contents = bases.content_at(before), bases.content_at(after)
+    return RecordDifference(group.space, key, *contents, group.side, base)
 
 
 def compare(reader: Reader, here: View, there: View) -> BranchComparison:
@@ -282,7 +317,7 @@ class _Comparer:
         self.reader = reader
         self.here, self.there = _ComparedView(reader, here), _ComparedView(reader, there)
         self.known = intersection(self.here.known, self.there.known)
-        self.bases = _Bases(reader, ())
+        self.bases = _Bases(reader, {})
         self.found: defaultdict[tuple[int, ChangedBy, ChangeKind], list[Difference]] = defaultdict(
             list
         )
@@ -307,12 +342,12 @@ class _Comparer:
 
     def comparison(self) -> BranchComparison:
         """Return what was found, but for records that follow from others."""
-        comparison, spaces = BranchComparison(self.reader, self.bases), self.reader.records.spaces()
+        groups, spaces = {}, self.reader.records.spaces()
         for (number, side, change), differences in self.found.items():
             space = spaces[number]
             if not self.reader.kinds.record(space.kind).derived:
-                comparison.groups[DifferenceGroup(space, side, change)] = differences
-        return comparison
+                groups[DifferenceGroup(space, side, change)] = differences
+        return BranchComparison(groups, self.bases.loaded)
 
     def own_changes(self, view: _ComparedView, other: _ComparedView) -> list[ComparedSubject]:
         """Return the subjects that the branch of one view changed itself, beside the other view.
@@ -554,7 +589,8 @@ class _Merger:
             self.reader.records.current_many(self.reader.branches.lineage(branch), subjects)
             for branch in (self.target, self.source)
         ]
-        bases = _Bases(self.reader, [each for held in records for each in held.values()])
+        loaded = {each.version.sequence: each.version for held in records for each in held.values()}
+        bases = _Bases(self.reader, loaded)
         ours, theirs = (
             {subject: record.version.sequence for subject, record in held.items()}
             for held in records
@@ -789,10 +825,10 @@ class _Bases:
     recursion ends because each step looks at less knowledge.
     """
 
-    def __init__(self, reader: Reader, held: Iterable[Record]) -> None:
+    def __init__(self, reader: Reader, loaded: Mapping[int, Version]) -> None:
         self._reader = reader
-        # What the branches hold was read, and found to be what was written, already.
-        self._versions: dict[int, Version] = {each.version.sequence: each.version for each in held}
+        # What the branches hold may have been read, and found to be what was written, already.
+        self.loaded: dict[int, Version] = dict(loaded)
         self._contents: dict[int, Side] = {}
         self._known: dict[tuple[int, int], Vector] = {}
         # For two branches, each up to some point: how far the first knows the second, where it
@@ -803,7 +839,7 @@ class _Bases:
         """Whether two versions that were loaded say the same; None stands for nothing."""
         if one is None or other is None or one == other:
             return one == other
-        if self._versions[one].payload == self._versions[other].payload:
+        if self.loaded[one].payload == self.loaded[other].payload:
             return True
         return same(self.content_at(one), self.content_at(other))
 
@@ -845,9 +881,9 @@ class _Bases:
 
     def load(self, sequences: Iterable[int]) -> None:
         """Read some versions, unless they were read before."""
-        wanted = set(sequences).difference(self._versions)
+        wanted = set(sequences).difference(self.loaded)
         if wanted:
-            self._versions |= self._reader.log.versions(sorted(wanted))
+            self.loaded |= self._reader.log.versions(sorted(wanted))
 
     def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
         """Return the base of two versions; where they expire together, one that expires with them.
@@ -984,11 +1020,11 @@ class _Bases:
         return self._known[branch, sequence]
 
     def content(self, cut: Cut) -> Side:
-        return self._decode(self._versions[cut.limit])
+        return self._decode(self.loaded[cut.limit])
 
     def content_at(self, sequence: int | None) -> Side:
         """Return what a version says that was loaded, or nothing for none."""
-        return ABSENT if sequence is None else self._decode(self._versions[sequence])
+        return ABSENT if sequence is None else self._decode(self.loaded[sequence])
 
     def _decode(self, version: Version) -> Side:
         """Return what a version says; that of one version is always the same object."""

@@ -497,6 +497,10 @@ class ChangeReader(Protocol):
         """Return the subjects of which a version expires after one time and up to another."""
         ...
 
+    def last_expiry(self, time: int) -> int | None:
+        """Return when the version that expired last before a time, or at it, did so."""
+        ...
+
     def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:
         """Return the events standing for themselves that a branch gained after a sequence."""
         ...

@@ -58,6 +58,9 @@ class SqlChanges:
         rows = self._queries.rows(NUMBER, "expired_subjects", after, upto)
         return [row[0] for row in rows]
 
+    def last_expiry(self, time: int) -> int | None:
+        return self._queries.value(int, "last_expiry", time)
+
     def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:
         found: list[StreamEvent] = []
         for row in self._queries.rows(_STREAM_ROW, "changed_stream", cut.branch, after, cut.limit):

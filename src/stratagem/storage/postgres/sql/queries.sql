@@ -218,6 +218,10 @@ JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 SELECT DISTINCT subject FROM versions
 WHERE workspace = $1 AND expires_at > $2 AND expires_at <= $3 AND subject IS NOT NULL
 
+-- name: last_expiry
+-- When the version that expired last before a time, or at it, did so.
+SELECT max(expires_at) FROM versions WHERE workspace = $1 AND expires_at <= $2
+
 -- name: changed_subjects
 -- The subjects a branch changed after one sequence and up to another.
 SELECT DISTINCT subject FROM versions

@@ -202,6 +202,10 @@ FROM json_each(?1) w CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
 SELECT DISTINCT subject FROM versions
 WHERE expires_at > ?1 AND expires_at <= ?2 AND subject IS NOT NULL
 
+-- name: last_expiry
+-- When the version that expired last before a time, or at it, did so.
+SELECT max(expires_at) FROM versions WHERE expires_at <= ?1
+
 -- name: changed_subjects
 -- The subjects a branch changed after one sequence and up to another.
 SELECT DISTINCT subject FROM versions
