@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -40,7 +41,6 @@ from mcp.shared.subscriptions import (
 from mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
-    CONNECTION_CLOSED,
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -76,7 +76,7 @@ from stratagem.gateway.definitions.questions import (
     wait_for_person,
 )
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
-from stratagem.gateway.handlers.upstream.dispatcher import MessageDispatcher
+from stratagem.gateway.handlers.upstream.dispatcher import ConnectionLost, MessageDispatcher
 from stratagem.gateway.handlers.upstream.http import (
     EventStreamDispatcher,
     RequestDelivery,
@@ -141,6 +141,10 @@ class _CallInFlight:
 
     asker: Asker | None
     deadlines: Deadlines
+
+
+# What comes with the response to a request is taken in the context of its call.
+_call_var: ContextVar[_CallInFlight | None] = ContextVar("call", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,7 @@ class UpstreamConnection:
         except TimeoutError:
             raise self._error("did not list its tools in time", safe=True) from None
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if isinstance(error, ConnectionLost):
                 # The server's end may be seen here before its process is.
                 self._over.set()
             raise self._error(f"does not list its tools: {error}", safe=True) from None
@@ -304,6 +308,7 @@ class UpstreamConnection:
         token = delivery_var.set(delivery)
         call = _CallInFlight(current_asker(), current_deadlines())
         self._in_flight.add(call)
+        own = _call_var.set(call)
         try:
             return await send()
         except MCPError as error:
@@ -318,6 +323,7 @@ class UpstreamConnection:
             ) from None
         finally:
             self._in_flight.discard(call)
+            _call_var.reset(own)
             delivery_var.reset(token)
 
     async def list_primitives(self) -> UpstreamPrimitives:
@@ -414,13 +420,15 @@ class UpstreamConnection:
     async def _answer_question(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Put a question of a server of the handshake era to the client that it can only mean.
 
-        Such a question does not say during which call it is asked. While calls of several clients
-        are under way nobody is asked, for it might be the wrong one.
+        Over HTTP it comes with the response to a call, and is about that call. Over a pipe it does
+        not say during which call it is asked: while calls of several clients are under way nobody
+        is asked, for it might be the wrong one.
 
         Raises:
             QuestionRefused: Nobody can be asked, or who is asked will not answer.
         """
-        calls = list(self._in_flight)
+        own = _call_var.get()
+        calls = [own] if own in self._in_flight else list(self._in_flight)
         for each in calls:
             note_question(each.deadlines)
         clients = {None if each.asker is None else each.asker.client for each in calls}
@@ -490,12 +498,15 @@ class UpstreamConnection:
             return self._error(f"cannot be reached: {reason}", safe=not delivery.sent)
         if self.is_over():
             return self._error(f"went away during the call of {tool}{self._last_words()}")
+        said = clean_line(self._scrub(error.message), limits.UPSTREAM_ERROR_CHARS_MAX)
+        if isinstance(error, ConnectionLost):
+            self._stale = True
+            return self._error(f"went away during the call of {tool}: {said}")
         status = (
             f" (HTTP {delivery.status})"
             if (delivery.status or 0) >= httpx2.codes.BAD_REQUEST
             else ""
         )
-        said = clean_line(self._scrub(error.message), limits.UPSTREAM_ERROR_CHARS_MAX)
         return self._error(f"refused {tool}: {said}{status}", upstream_code=error.code)
 
     async def _serve(self, ready: asyncio.Future[None]) -> None:

@@ -49,7 +49,14 @@ from pydantic_core import from_json
 
 from stratagem import limits
 
-__all__ = ["Message", "MessageDispatcher", "PendingRequest", "encode_message", "read_message"]
+__all__ = [
+    "ConnectionLost",
+    "Message",
+    "MessageDispatcher",
+    "PendingRequest",
+    "encode_message",
+    "read_message",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +67,13 @@ _CANCELLED: Final = "notifications/cancelled"
 _PROGRESS: Final = "notifications/progress"
 _TRANSPORT: Final = TransportContext(kind="upstream", can_send_request=False)
 _tracer: Final = get_tracer("stratagem.gateway.upstream")
+
+
+class ConnectionLost(MCPError):
+    """A request will not be answered any more. Servers may send its code too, with other words."""
+
+    def __init__(self, words: str = "Connection closed") -> None:
+        super().__init__(CONNECTION_CLOSED, words)
 
 
 @dataclass(slots=True)
@@ -99,7 +113,7 @@ class MessageDispatcher(Dispatcher[TransportContext]):
         self._handlers: _Handlers | None = None
         self._is_closed = False
         # What those are told who still wait for an answer when the connection ends.
-        self._end = MCPError(CONNECTION_CLOSED, "Connection closed")
+        self._end: MCPError = ConnectionLost()
 
     @abstractmethod
     async def _receive_all(self) -> None:

@@ -24,7 +24,6 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types import (
-    CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -35,6 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.gateway.handlers.upstream.dispatcher import (
+    ConnectionLost,
     Message,
     MessageDispatcher,
     PendingRequest,
@@ -169,7 +169,7 @@ class HttpDispatcher(MessageDispatcher):
     async def _exchange(self, message: Message, pending: PendingRequest) -> None:
         """Send a request, and take all that comes in response."""
         delivery = delivery_var.get() or RequestDelivery()
-        outcome = MCPError(CONNECTION_CLOSED, "The exchange ended without an answer")
+        outcome: MCPError = ConnectionLost("The exchange ended without an answer")
         try:
             response = await self._deliver(self._build("POST", message, pending.headers), delivery)
             try:
@@ -247,14 +247,14 @@ class HttpDispatcher(MessageDispatcher):
             if await self._read_events(response, position, pending):
                 return
         except httpx2.SSEError as error:
-            raise MCPError(CONNECTION_CLOSED, f"SSE stream failed: {error}") from error
+            raise ConnectionLost(f"SSE stream failed: {error}") from error
         except StratagemError as error:
             delivery.note_failure(error)
             raise MCPError(_UNREACHABLE, str(error)) from error
-        except (httpx2.HTTPError, OSError):
-            # It may go on elsewhere.
-            pass
+        except (httpx2.HTTPError, OSError) as error:
+            delivery.note_failure(error)
         await self._resume(position, pending)
+        delivery.error = None
 
     async def _resume(self, position: _StreamPosition, pending: PendingRequest) -> None:
         """Ask for the rest of a stream until the answer has come.
@@ -272,7 +272,7 @@ class HttpDispatcher(MessageDispatcher):
                 failures = 0
             except (MCPError, *_FAILURES):
                 failures += 1
-        raise MCPError(CONNECTION_CLOSED, "SSE stream ended without a response")
+        raise ConnectionLost("SSE stream ended without a response")
 
     async def _follow_session(self) -> None:
         """Take what a server of the handshake era sends of its own accord."""

@@ -20,13 +20,12 @@ from typing import Final
 
 import anyio
 from mcp.client.stdio import get_default_environment
-from mcp.shared.exceptions import MCPError
-from mcp.types import CONNECTION_CLOSED
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
 from stratagem.gateway.handlers.upstream import launch
 from stratagem.gateway.handlers.upstream.dispatcher import (
+    ConnectionLost,
     Message,
     MessageDispatcher,
     PendingRequest,
@@ -86,7 +85,7 @@ class ServerProcess(MessageDispatcher):
         try:
             await self._write(message)
         except OSError:
-            raise MCPError(CONNECTION_CLOSED, "Connection closed") from None
+            raise ConnectionLost from None
 
     async def _send(self, message: Message) -> None:
         with contextlib.suppress(OSError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from stratagem.errors import ExecutionFailed
+from stratagem.gateway.definitions.questions import answer_questions_with
+from stratagem.gateway.handlers.upstream import Upstreams
 from tests.unit.gateway.handlers.upstream.servers import (
     Sent,
     eventually,
@@ -129,10 +131,29 @@ async def test_a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_a_f
         scripted_server(answering(call)) as (port, _received),
         upstreams_of(definition(port)) as upstreams,
     ):
-        with pytest.raises(ExecutionFailed, match="without a response") as failed:
+        with pytest.raises(
+            ExecutionFailed, match="went away during the call of echo: .* without a response"
+        ) as failed:
             await value_of(upstreams, ECHO, run_of())
 
     assert not failed.value.safe
+
+
+async def test_an_error_of_the_server_is_passed_on_in_its_words_whatever_its_code() -> None:
+    def call(sent: Sent) -> Answer:
+        if sent.method == "GET":
+            return NOT_ALLOWED
+        error = {"code": -32000, "message": "no paper", "data": {"tray": 2}}
+        return "200 OK", EVENTS, event({"id": sent.message["id"], "error": error})
+
+    async with (
+        scripted_server(answering(call)) as (port, _received),
+        upstreams_of(definition(port)) as upstreams,
+    ):
+        with pytest.raises(ExecutionFailed, match="refused echo: no paper") as failed:
+            await value_of(upstreams, ECHO, run_of())
+
+    assert failed.value.details["upstream_code"] == -32000
 
 
 async def test_a_call_that_is_given_up_is_cancelled_by_a_message() -> None:
@@ -177,6 +198,54 @@ async def test_a_question_of_the_server_within_a_call_is_answered() -> None:
 
     (answered,) = (sent.message for sent in received if b'"q1"' in sent.body)
     assert answered["result"] == {}
+
+
+class Person:
+    """Somebody who answers what is asked with a name."""
+
+    def __init__(self, name: str) -> None:
+        self.client = name
+        self.capabilities = {"elicitation": {"form": {}}}
+
+    async def ask(self, _method: str, _params: Mapping[str, Any]) -> dict[str, Any]:
+        return {"action": "accept", "content": {"name": self.client}}
+
+
+async def test_a_question_within_a_call_is_put_to_its_own_client_while_others_call() -> None:
+    asked: dict[str, Any] = {}
+    answers: dict[str, str] = {}
+
+    def call(sent: Sent) -> Answer:
+        number = sent.headers.get("last-event-id")
+        if sent.method == "GET" and number is not None:
+            said = answers.get(number)
+            result = {"id": asked[number], "result": text(f"{said}")}
+            return "200 OK", EVENTS, b"retry: 10\n\n" if said is None else event(result)
+        if sent.method == "GET":
+            return NOT_ALLOWED
+        message = sent.message
+        if "result" in message:
+            answers[message["id"]] = message["result"]["content"]["name"]
+            return NOTHING
+        number = f"{len(asked) + 1}"
+        asked[number] = message["id"]
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        params = {"message": "Who are you?", "requestedSchema": schema}
+        question = {"id": number, "method": "elicitation/create", "params": params}
+        return "200 OK", EVENTS, b"retry: 10\n" + event(question, int(number))
+
+    async def ask_as(upstreams: Upstreams, name: str) -> Any:
+        with answer_questions_with(Person(name)):
+            return await value_of(upstreams, ECHO, run_of())
+
+    async with (
+        scripted_server(answering(call)) as (port, _received),
+        upstreams_of(definition(port)) as upstreams,
+    ):
+        await upstreams.list_tools("up")
+        said = await asyncio.gather(*(ask_as(upstreams, name) for name in ("alice", "bob")))
+
+    assert said == [text("alice"), text("bob")]
 
 
 @pytest.mark.parametrize("status", ["307 Temporary Redirect", "308 Permanent Redirect"])
