@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.surfaces.mcp.clients import ENVELOPE, MODERN, http_server
-from tests.surfaces.serving import Service, eventually
+from tests.surfaces.serving import Service, eventually, serving
 
 # A header that is there twice leaves a request to the library.
 TWICE = [("x-twice", "1"), ("x-twice", "2")]
@@ -139,3 +139,24 @@ def test_a_client_that_goes_away_stops_its_call(tmp_path: Path) -> None:
             eventually(lambda: service.count("/hang") == 1)
 
         assert service.hung_up.wait(15)
+
+
+def test_white_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
+    params = call("strata_recall", {"key": "city"})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    body = json.dumps(message).encode()
+
+    with serving(tmp_path / "memory.db") as served:
+        place = served.url.removeprefix("http://")
+        head = (
+            f"POST /mcp HTTP/1.1\r\nhost: {place}\r\nconnection: close\r\n"
+            f"accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
+            f"mcp-protocol-version: {MODERN}\r\nmcp-method: tools/call\r\n"
+            f"mcp-name:  strata_recall \t \r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+        host, _, port = place.partition(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(head.encode() + body)
+            answer = client.makefile("rb").read()
+
+    assert answer.startswith(b"HTTP/1.1 200 ")

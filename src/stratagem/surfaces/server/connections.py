@@ -336,6 +336,10 @@ class _PiecewiseParsing(asyncio.Protocol):
         self._unparsed = b""
         super().connection_lost(exc)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # White space around a value is no part of it (RFC 9110, 5.5); httptools leaves some.
+        super().on_header(name, value.strip(b" \t"))  # type: ignore[misc]  # of uvicorn's protocol
+
     def data_received(self, data: bytes) -> None:
         self._unparsed += data
         self._parse()

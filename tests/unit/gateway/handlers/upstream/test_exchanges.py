@@ -205,7 +205,7 @@ class Person:
 
     def __init__(self, name: str) -> None:
         self.client = name
-        self.capabilities = {"elicitation": {"form": {}}}
+        self.capabilities: dict[str, Any] = {"elicitation": {"form": {}}}
 
     async def ask(self, _method: str, _params: Mapping[str, Any]) -> dict[str, Any]:
         return {"action": "accept", "content": {"name": self.client}}
