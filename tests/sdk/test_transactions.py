@@ -18,6 +18,7 @@ from stratagem import Stratagem
 from stratagem.operation import Caller
 from tests.behaviour.surfaces import Wanted
 from tests.contracts.samples import SECOND, Clock
+from tests.postgres import a_workspace
 
 TOOL: dict[str, Any] = {
     "name": "sum",
@@ -302,8 +303,16 @@ os.kill(os.getpid(), 9)
 """
 
 
-def _begin_and_be_killed(path: Path) -> str:
-    code = _KILLED.format(path=str(path))
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return where a database is: a file, or a workspace of a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "a.db")
+    return f"{request.getfixturevalue('postgres_address')}#{a_workspace()}"
+
+
+def _begin_and_be_killed(place: str) -> str:
+    code = _KILLED.format(path=place)
     ended = subprocess.run(
         [sys.executable, "-c", code], check=False, timeout=60, stdout=subprocess.PIPE, text=True
     )
@@ -311,11 +320,10 @@ def _begin_and_be_killed(path: Path) -> str:
     return ended.stdout.strip()
 
 
-def test_a_transaction_with_an_id_outlives_the_process_that_began_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    within = {"transaction": _begin_and_be_killed(path)}
+def test_a_transaction_with_an_id_outlives_the_process_that_began_it(place: str) -> None:
+    within = {"transaction": _begin_and_be_killed(place)}
 
-    with stratagem.open(path, embedder="none") as db:
+    with stratagem.open(place, embedder="none") as db:
         before = value_of(db, "a")
         inside = db.call("strata_kv_get", {"key": "a", **within})["value"]
         committed = db.call("strata_txn_commit", within)
@@ -325,20 +333,26 @@ def test_a_transaction_with_an_id_outlives_the_process_that_began_it(tmp_path: P
     assert (committed["records"], committed["events"]) == (1, 1)
 
 
-def test_a_transaction_of_a_killed_process_ends_by_its_time_limit(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    within = {"transaction": _begin_and_be_killed(path)}
+def test_a_transaction_of_a_killed_process_ends_by_its_time_limit(
+    place: str, tmp_path: Path
+) -> None:
+    within = {"transaction": _begin_and_be_killed(place)}
     # The id begins with the moment at which the time limit is over.
     later = Clock(int(within["transaction"].partition("-")[0]) + SECOND)
 
-    with closing(Stratagem(Wanted(path, later).start(), Caller(authority="operator"))) as db:
+    wanted = Wanted(tmp_path / "a.db", later, address=place if "://" in place else None)
+    with closing(Stratagem(wanted.start(), Caller(authority="operator"))) as db:
         with pytest.raises(stratagem.TransactionEnded):
             db.call("strata_txn_commit", within)
         left = db.runtime.foundation.store.reader().branches.transactions()
         counted = db.memory.status().events
         value = value_of(db, "a")
+        erased = db.retention.apply(keep=1).by_kind
+        content = [event.payload or b"" for event in db.runtime.foundation.store.log()]
 
     assert (value, counted, left) == (1, 0, [])
+    assert erased == {"entry": 1, "event": 1}
+    assert not any(b"moved" in each for each in content)
 
 
 def test_a_transaction_can_be_gone_on_with_by_its_id(db: Stratagem) -> None:
