@@ -155,7 +155,7 @@ def _say_found(answer: Mapping[str, Any]) -> str:
     if answer.get("branch") not in {None, USUAL_PLACE}:
         lines.append(f"(on branch {answer['branch']!r})")
     if answer["mode"] == "lexical":
-        lines.append("(words only: no embedder is in use)")
+        lines.append("(found by words only, not by meaning)")
     return with_note([*lines, AS_DATA], answer)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -46,7 +46,6 @@ _RARE_RANK: Final = 30_000
 _WORD: Final = re.compile(r"\w+")
 # camelCase | snake_case
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
-_NAME: Final = re.compile(r"\b[A-Z][a-z]")
 # Not where a sentence begins.
 _NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
 _DIGIT: Final = re.compile(r"\d")
@@ -71,16 +70,37 @@ _TIMES: Final = _NUMBERS | _words(
     """
 )
 _PEOPLE: Final = _words("team aunt uncle mother father brother sister wife husband")
-_PLACES: Final = _words("in at on under behind near room hall rack shelf street floor box boxes")
+_PREPOSITIONS: Final = _words("in at on")
+_PLACES: Final = _PREPOSITIONS | _words(
+    "under behind near room hall rack shelf street floor box boxes"
+)
 _REASONS: Final = _words("because since so reason")
 
-# What a text must have to be an answer of a kind: any of some words, or what a pattern finds.
-_ANSWERS: Final[Mapping[str, tuple[frozenset[str], tuple[re.Pattern[str], ...]]]] = {
-    "time": (_TIMES, (_DIGIT,)),
-    "number": (_NUMBERS, (_DIGIT,)),
-    "person": (_PEOPLE, (_NAME, _ACCOUNT)),
-    "place": (_PLACES, (_NAME, _ADDRESS)),
-    "reason": (_REASONS, ()),
+
+class _Kind(NamedTuple):
+    """What a text must have to be an answer of a kind: any of these."""
+
+    words: frozenset[str]
+    pattern: re.Pattern[str] | None = None
+    named: bool = False
+
+    def fits(self, text: str) -> bool:
+        """Whether a text has what is asked for."""
+        if self.pattern is not None and self.pattern.search(text):
+            return True
+        # "On Mondays" is neither a place nor somebody's name.
+        words = _words_but_times(text) if self.named else _WORD.findall(text)
+        if self.named and any(word[0].isupper() and word[1:2].islower() for word in words):
+            return True
+        return not self.words.isdisjoint(map(str.casefold, words))
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "time": _Kind(_TIMES, _DIGIT),
+    "number": _Kind(_NUMBERS, _DIGIT),
+    "person": _Kind(_PEOPLE, _ACCOUNT, named=True),
+    "place": _Kind(_PLACES, _ADDRESS, named=True),
+    "reason": _Kind(_REASONS),
 }
 # The kind of answer that a question word asks for; of some with the word that follows it.
 _ASKED: Final[Mapping[str, str]] = {
@@ -117,11 +137,7 @@ class Question:
         own = _OWN_WEIGHT if self._own else 0.0
         if self._kind is None:
             return own
-        words, patterns = _ANSWERS[self._kind]
-        fits = any(pattern.search(text) for pattern in patterns) or not words.isdisjoint(
-            _WORD.findall(text.casefold())
-        )
-        return own + (_KIND_WEIGHT if fits else -_KIND_WEIGHT)
+        return own + (_KIND_WEIGHT if self._kind.fits(text) else -_KIND_WEIGHT)
 
     def objection(self, nearness: Mapping[str, float]) -> float:
         """Return what speaks against a text, by how near it is to each word of the query."""
@@ -143,12 +159,23 @@ def telling_words(text: str) -> list[str]:
     return list(dict.fromkeys([word for word in words if word not in STOP_WORDS] or words))
 
 
-def _kind_of_answer(words: list[str]) -> str | None:
+def _words_but_times(text: str) -> list[str]:
+    """Return the words of a text without those of times, and what stands before these."""
+    kept: list[str] = []
+    for word in _WORD.findall(text):
+        if word.casefold() not in _TIMES and not word[0].isdigit():
+            kept.append(word)
+        elif kept and kept[-1].casefold() in _PREPOSITIONS:
+            kept.pop()
+    return kept
+
+
+def _kind_of_answer(words: list[str]) -> _Kind | None:
     """Return what the first question word asks for."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         if word in _QUESTION_WORDS:
             kinds = _ASKED_WITH_NEXT.get("what" if word == "which" else word, {})
-            return _ASKED.get(word) or kinds.get(following)
+            return _KINDS.get(_ASKED.get(word) or kinds.get(following, ""))
     return None
 
 

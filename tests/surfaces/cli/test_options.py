@@ -69,7 +69,7 @@ def test_search_is_by_words_only_without_an_embedder(cli: Cli, flags: tuple[str,
 
     found = cli("search", "Oslo", *flags)
 
-    assert "By words only" in found
+    assert "Found by words only" in found
 
 
 def test_a_database_opened_for_reading_refuses_to_write(cli: Cli) -> None:

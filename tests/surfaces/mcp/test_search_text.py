@@ -49,3 +49,24 @@ def test_the_text_of_other_answers_says_where_and_until_when() -> None:
     assert "namespace 'office'" in recalled
     assert "'gone'" in recalled
     assert "I prefer short answers" in status
+
+
+def test_a_search_by_words_blames_no_missing_embedder() -> None:
+    with stratagem.open(":memory:", embedder="static") as db:
+        db.call("strata_store", {"key": "home", "value": "Я живу в Москве"})
+
+        text = text_of(db, "strata_search", query="Москва")
+
+    assert "1. home" in text
+    assert "found by words only" in text
+    assert "embedder" not in text
+
+
+def test_a_search_without_a_hit_names_the_nearest_and_lists_nothing() -> None:
+    with stratagem.open(":memory:", embedder="static") as db:
+        db.call("strata_store", {"key": "novel", "value": "The Salt Road", "namespace": "books"})
+
+        answer = db.call("strata_search", {"query": "salt and pepper", "min_score": 1})
+
+    assert answer["results"] == []
+    assert answer["note"] == "Nearest, but too weak to be a hit: 'novel' (namespace 'books')."

@@ -29,6 +29,8 @@ def objection(query: str, text: str) -> float:
         ("tell me who owns it", "#payments", "unknown"),
         ("where is the config?", "/etc/app.toml", "unknown"),
         ("which town is it?", "Bergen", "unknown"),
+        ("where do we meet?", "in the hall", "at 9 on Mondays"),
+        ("who is on call?", "Priya until Friday", "until Friday"),
         ("why is the port closed?", "because of the audit", "8443"),
     ],
 )

@@ -63,7 +63,7 @@ def show_recommended(console: Console, answer: Answer) -> None:
     if answer["note"]:
         say(console, shell_words(answer["note"]))
     if answer["mode"] == "lexical":
-        console.print("By words only: no embedder is in use.", style="dim")
+        console.print("Found by words only, not by meaning.", style="dim")
     _show_missing(console, answer)
 
 

@@ -242,7 +242,7 @@ def show_hits(console: Console, answer: Answer) -> None:
     if not answer["results"]:
         console.print("Nothing was found. `stratagem list` shows what is stored.")
     elif answer["mode"] == "lexical":
-        console.print("By words only: no embedder is in use.", style="dim")
+        console.print("Found by words only, not by meaning.", style="dim")
 
 
 def show_fields(console: Console, answer: Answer) -> None:
