@@ -252,6 +252,29 @@ def test_of_several_branches_of_a_name_the_last_deleted_is_restored(call: Call) 
 
 
 @proves("branch:restore")
+def test_each_of_several_deleted_branches_of_a_name_can_be_restored(call: Call) -> None:
+    made = []
+    for value in ("first", "second", "third"):
+        made.append(call.branch(action="create", name="trial")["created"])
+        call.store(key="k", value=value, branch="trial")
+        call.branch(action="delete", name="trial")
+    too_early = call.refusal("strata_branch", action="restore", name="trial", as_of="@1")
+
+    first = call.branch(action="restore", name="one", source="trial", as_of=made[0])
+    second = call.branch(action="restore", name="trial", as_of=made[1])
+    third = call.branch(action="restore", name="three", source="trial")
+
+    values = [call.value("k", branch=name) for name in ("one", "trial", "three")]
+    assert values == ["first", "second", "third"]
+    assert made[1] in first["note"]
+    assert made[2] in first["note"]
+    assert (made[0] in second["note"], made[1] in second["note"]) == (True, False)
+    assert made[0] in third["note"]
+    assert (too_early["error"], too_early["details"]["field"]) == ("branch_not_found", "as_of")
+    assert made[0] in too_early["hint"]
+
+
+@proves("branch:restore")
 def test_only_a_deleted_branch_whose_name_is_free_can_be_restored(call: Call) -> None:
     call.branch(action="create", name="trial")
     live = call.refusal("strata_branch", action="restore", name="trial")

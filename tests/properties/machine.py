@@ -337,17 +337,22 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: any(line.deleted is not None for line in self.model.lines))
     @rule(pick=picks)
     def restore(self, pick: int) -> None:
-        gone = [line.name for line in self.model.lines if line.deleted is not None]
-        name = gone[pick % len(gone)]
-        line = self.model.deleted_last(name)
-        assert line is not None
-        if name not in {line.name for line in self.model.live}:
-            self.memory.restore(name)
+        gone = [line for line in self.model.lines if line.deleted is not None]
+        line = gone[pick % len(gone)]
+        # By the moment at which it was made, or the one of its name that was deleted last.
+        as_of = f"@{line.id}" if pick % 3 == 0 else None
+        name = line.name
+        if as_of is None:
+            line = max(
+                (each for each in gone if each.name == name), key=lambda each: each.deleted or 0
+            )
+        if name not in {live.name for live in self.model.live}:
+            self.memory.restore(name, as_of=as_of)
             self.model.restore(line, self.clock.now)
         elif len(self.model.live) < 5:
             # The name was used again: it comes back under another.
             self.names += 1
-            self.memory.restore(f"b{self.names}", source=name)
+            self.memory.restore(f"b{self.names}", source=name, as_of=as_of)
             self.model.fork(f"b{self.names}", line, self.model.sequence, self.clock.now)
 
     def transaction(

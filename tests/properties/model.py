@@ -228,10 +228,6 @@ class Model:
         self.commit(1, clock)
         line.deleted = None
 
-    def deleted_last(self, name: str) -> Line | None:
-        gone = [line for line in self.lines if line.name == name and line.deleted is not None]
-        return max(gone, key=lambda line: line.deleted or 0, default=None)
-
     def plan(
         self,
         target: Line,

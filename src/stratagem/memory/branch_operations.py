@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import orjson
@@ -68,6 +68,8 @@ class _ListedChanges(NamedTuple):
 
 
 _ALL_CHANGES: Final = _ListedChanges()
+# How many deleted branches of the same name are told of.
+_TIMES_SHOWN: Final = 5
 
 
 class BranchOperations(BoundSystem):
@@ -222,11 +224,16 @@ class BranchOperations(BoundSystem):
         source: Annotated[
             str | None, Param("The deleted branch, where it is to get another name")
         ] = None,
+        as_of: Annotated[
+            str | int | None,
+            Param("Of several deleted ones: the last that was made by this moment", time="moment"),
+        ] = None,
         request_id: RequestId = None,
     ) -> BranchInfo:
         """Bring back the branch of a name that was deleted last.
 
         Where its name was used again, give it another: `name` is the new one, `source` the old.
+        Where several branches of the name were deleted, `as_of` chooses an earlier one.
         """
         self._caller.refuse_in_transaction("Restoring a branch")
         wanted = _require_branch_name(name, "restore")
@@ -234,23 +241,21 @@ class BranchOperations(BoundSystem):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             branches = transaction.branches
-            branch = branches.deleted_by_name(deleted)
+            namesakes = [
+                each
+                for each in branches.all()
+                if each.name == deleted and each.deleted_sequence is not None
+            ]
             if branches.by_name(wanted) is not None:
-                raise BranchExists(
-                    f"There is a live branch named {wanted!r}.",
-                    field="name",
-                    branch=wanted,
-                    hint="Nothing has to be restored."
-                    if branch is None
-                    else f"To bring the deleted one back, give `source` {deleted!r}, and a `name` "
-                    "that is free.",
-                )
-            if branch is None:
+                raise _name_taken(wanted, deleted, any_deleted=bool(namesakes))
+            if not namesakes:
                 raise BranchNotFound(
                     f"No branch named {deleted!r} was deleted.",
                     field="name" if source is None else "source",
                     branch=deleted,
                 )
+            branch = self._deleted_branch(transaction, namesakes, as_of)
+            others = [self._info(transaction, each).created for each in namesakes if each != branch]
             if deleted == wanted:
                 branches.restore(branch)
             else:
@@ -258,17 +263,41 @@ class BranchOperations(BoundSystem):
                 end = transaction.log.head().sequence
                 branch = branches.create(wanted, parent=branch, fork_sequence=end)
                 branches.lineage(branch)
-            return _as_answer(self._info(transaction, branch), deleted=None)
+            answer = _as_answer(self._info(transaction, branch), deleted=None)
+            return answer | ({"note": _say_namesakes(deleted, others)} if others else {})
 
+        arguments = {"name": wanted} | ({"source": deleted} if source is not None else {})
         answer = self._foundation.write(
             self._caller,
             work,
             request_id=request_id,
             operation="restore",
-            arguments={"name": wanted} | ({"source": deleted} if source is not None else {}),
+            arguments=arguments | ({"as_of": as_of} if as_of is not None else {}),
         )
         self._views.forget(wanted)
         return BranchInfo(**answer)
+
+    def _deleted_branch(
+        self, reader: Reader, namesakes: Sequence[Branch], as_of: str | int | None
+    ) -> Branch:
+        """Return which of some deleted branches of one name is meant.
+
+        It is the one that was deleted last or, with a moment, the last that was made by then: each
+        of them can be named by the time it was made at.
+        """
+        if as_of is None:
+            return max(namesakes, key=lambda each: each.deleted_sequence or 0)
+        limit = self._views.view(reader, DEFAULT_BRANCH, as_of).limit
+        made = [each for each in namesakes if each.id <= limit]
+        if not made:
+            name, first = namesakes[0].name, min(namesakes, key=lambda each: each.id)
+            raise BranchNotFound(
+                f"No deleted branch named {name!r} had been made by then.",
+                field="as_of",
+                branch=name,
+                hint=f"The first was made at {self._info(reader, first).created}.",
+            )
+        return max(made, key=lambda each: each.id)
 
     def diff(
         self,
@@ -522,6 +551,27 @@ def _as_answer(info: BranchInfo, *, deleted: bool | None) -> dict[str, Any]:
         "forked_at": info.forked_at,
         "deleted": deleted,
     }
+
+
+def _name_taken(name: str, deleted: str, *, any_deleted: bool) -> BranchExists:
+    """Return the error for a branch that cannot be restored under a name."""
+    return BranchExists(
+        f"There is a live branch named {name!r}.",
+        field="name",
+        branch=name,
+        hint=f"To bring the deleted one back, give `source` {deleted!r}, and a `name` that is free."
+        if any_deleted
+        else "Nothing has to be restored.",
+    )
+
+
+def _say_namesakes(name: str, created: Sequence[str]) -> str:
+    """Say how to bring back the other deleted branches of a name."""
+    times = ", ".join(created[-_TIMES_SHOWN:])
+    return (
+        f"Other branches named {name!r} were deleted too, made at {times}. To bring one back, give "
+        f"`source` {name!r}, its time as `as_of`, and a `name` that is free."
+    )
 
 
 def _free_name(transaction: Transaction) -> str:

@@ -241,7 +241,7 @@ _BRANCH_WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "create": _say_fork,
     "fork": _say_fork,
     "delete": _say_delete,
-    "restore": lambda answer: f"Restored {answer['name']!r}.",
+    "restore": lambda answer: with_note([f"Restored {answer['name']!r}."], answer),
     "switch": lambda answer: f"You are on the branch {answer['name']!r} now.",
 }
 
@@ -449,7 +449,7 @@ _BRANCH_COMMANDS: Final = (
         "restore",
         "Bring back a deleted branch; with --source under another name.",
         takes=("name",),
-        also=("source", "request_id"),
+        also=("source", "as_of", "request_id"),
         renderer="branches.show_done",
     ),
 )

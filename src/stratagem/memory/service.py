@@ -150,7 +150,7 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
     "merge": frozenset({"source", "branch", "strategy", "preview", "decisions", "request_id"}),
     "diff": frozenset({"compare", "branch", "as_of"}),
     "delete": frozenset({"name", "request_id"}),
-    "restore": frozenset({"name", "source", "request_id"}),
+    "restore": frozenset({"name", "source", "as_of", "request_id"}),
 }
 
 
@@ -763,7 +763,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             "fork": lambda: self.fork(name, branch=branch, as_of=as_of, request_id=request_id),
             "diff": lambda: self.diff(compare, branch=branch, as_of=as_of),
             "delete": lambda: self.delete(name, request_id=request_id),
-            "restore": lambda: self.restore(name, source=source, request_id=request_id),
+            "restore": lambda: self.restore(
+                name, source=source, as_of=as_of, request_id=request_id
+            ),
             "merge": lambda: self.merge(
                 source,
                 branch=branch,

@@ -408,19 +408,28 @@ class MemoryMethods(KeyAccess):
         name: str | None,
         *,
         source: str | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Bring back the branch of a name that was deleted last.
 
         Where its name was used again, give it another: `name` is the new one, `source` the old.
+        Where several branches of the name were deleted, `as_of` chooses an earlier one.
 
         Args:
             name: The name of the branch.
             source: The deleted branch, where it is to get another name.
+            as_of: Of several deleted ones: the last that was made by this moment.
             request_id: Same id, written once.
         """
         return self._invoke(
-            Memory.restore, {"name": name, "source": source, "request_id": request_id}
+            Memory.restore,
+            {
+                "name": name,
+                "source": source,
+                "as_of": moment_argument(as_of, "as_of"),
+                "request_id": request_id,
+            },
         )
 
     def diff(
@@ -1341,19 +1350,28 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         name: str | None,
         *,
         source: str | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Bring back the branch of a name that was deleted last.
 
         Where its name was used again, give it another: `name` is the new one, `source` the old.
+        Where several branches of the name were deleted, `as_of` chooses an earlier one.
 
         Args:
             name: The name of the branch.
             source: The deleted branch, where it is to get another name.
+            as_of: Of several deleted ones: the last that was made by this moment.
             request_id: Same id, written once.
         """
         return await self._invoke(
-            Memory.restore, {"name": name, "source": source, "request_id": request_id}
+            Memory.restore,
+            {
+                "name": name,
+                "source": source,
+                "as_of": moment_argument(as_of, "as_of"),
+                "request_id": request_id,
+            },
         )
 
     async def diff(
