@@ -66,7 +66,7 @@ def test_a_search_without_a_hit_names_the_nearest_and_lists_nothing() -> None:
     with stratagem.open(":memory:", embedder="static") as db:
         db.call("strata_store", {"key": "novel", "value": "The Salt Road", "namespace": "books"})
 
-        answer = db.call("strata_search", {"query": "salt and pepper", "min_score": 1})
+        answer = db.call("strata_search", {"query": "budget for the road to Rome", "min_score": 1})
 
     assert answer["results"] == []
     assert answer["note"] == "Nearest, but too weak to be a hit: 'novel' (namespace 'books')."
