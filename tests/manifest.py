@@ -96,6 +96,7 @@ MANIFEST: dict[str, str] = {
     "retention:transactions": "What was written in transactions that are over is erased too.",
     "retention:refusal": "Retention refuses to guess what goes.",
     "developer:database": "The database tells about itself, is flushed and compacted.",
+    "developer:generation": "A configured model writes texts; one that fails is said to.",
     "developer:models": "Texts are embedded and tokenized; models are named, never downloaded.",
     "store:answer": "A write answers with key, version, time, namespace and created or updated.",
     "store:any-json": "Any JSON value comes back exactly as it was stored.",
