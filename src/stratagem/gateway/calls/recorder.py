@@ -66,6 +66,8 @@ class Recorder:
         self._queue: queue.Queue[QueueItem | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        # Set while somebody waits for what was added.
+        self._hurry = threading.Event()
         self.lost = 0
 
     def add(self, entry: PendingExecution) -> None:
@@ -86,18 +88,21 @@ class Recorder:
         if not self._foundation.store.read_only:
             self._start()
             self._queue.put(work)
+            self._hurry.set()
 
     def settle(self, seconds: float = 5.0) -> None:
         """Wait until everything that was added is written."""
         if self._thread is not None:
             written = threading.Event()
             self._queue.put(written)
+            self._hurry.set()
             written.wait(seconds)
 
     def close(self) -> None:
         """Write what is left, and stop."""
         if self._thread is not None:
             self._queue.put(None)
+            self._hurry.set()
             self._thread.join(timeout=10)
 
     def _start(self) -> None:
@@ -137,21 +142,21 @@ class Recorder:
         batch: list[PendingExecution | PendingEvents] = []
         waiting: list[Callable[[], object] | threading.Event] = []
         item = self._queue.get()
-        while True:
-            if item is None:
-                return batch, waiting, False
+        # To be woken for each of them would hold up the loop that the calls run on.
+        self._hurry.wait(limits.RECORD_SECONDS / 2)
+        self._hurry.clear()
+        while item is not None:
             if isinstance(item, PendingExecution | PendingEvents):
                 batch.append(item)
             else:
                 waiting.append(item)
+            if len(batch) >= limits.RECORDS_TOGETHER_MAX:
+                return batch, waiting, True
             try:
-                # Whoever waits for their record does not wait for others to come.
-                patience = 0.0 if waiting else limits.RECORD_SECONDS / 2
-                if len(batch) >= limits.RECORDS_TOGETHER_MAX:
-                    return batch, waiting, True
-                item = self._queue.get(timeout=patience) if patience else self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
                 return batch, waiting, True
+        return batch, waiting, False
 
     def _write(self, batch: Sequence[PendingExecution | PendingEvents]) -> None:
         for branch in dict.fromkeys(entry.branch for entry in batch):
