@@ -31,16 +31,19 @@ def captures_content() -> bool:
 
 
 @contextmanager
-def start_span(scope: str, name: str, attributes: Mapping[str, Any]) -> Iterator[Any]:
+def start_span(
+    scope: str, name: str, attributes: Mapping[str, Any], *, kind: str = "INTERNAL"
+) -> Iterator[Any]:
     """Give a span, which is the current one within the context, or None where nobody traces."""
     trace = sys.modules.get(_API)
-    if trace is None:
+    # Without a provider a span would be made, handed around, and dropped.
+    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         yield None
         return
     tracer = trace.get_tracer(scope)
     with tracer.start_as_current_span(
         name,
-        kind=trace.SpanKind.INTERNAL,
+        kind=trace.SpanKind[kind],
         attributes=dict(attributes),
         record_exception=False,
         set_status_on_exception=False,
@@ -49,6 +52,7 @@ def start_span(scope: str, name: str, attributes: Mapping[str, Any]) -> Iterator
 
 
 def fail_span(span: Any, code: str) -> None:
-    """Say in a span that what it is about has failed."""
-    span.set_attribute("error.type", code)
-    span.set_status(sys.modules[_API].StatusCode.ERROR, code)
+    """Say in a span, if there is one, that what it is about has failed."""
+    if span is not None:
+        span.set_attribute("error.type", code)
+        span.set_status(sys.modules[_API].StatusCode.ERROR, code)

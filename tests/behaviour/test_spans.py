@@ -160,3 +160,26 @@ def test_the_trace_of_a_program_goes_out_with_its_calls(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert received[-1]["headers"]["traceparent"].split("-")[1] == done.stdout.strip()
+
+
+WITHOUT_PROVIDER = """
+import sys
+
+import opentelemetry.trace
+import stratagem
+
+with stratagem.open(sys.argv[1], embedder="none") as db:
+    try:
+        db.call("strata_recall", {"key": "x", "branch": "nowhere"})
+    except stratagem.StratagemError as error:
+        print(error.code)
+"""
+
+
+@proves("call:spans")
+def test_where_no_spans_are_wanted_errors_stay_what_they_are(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", WITHOUT_PROVIDER, str(tmp_path / "m.db")]
+
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout.strip() == "branch_not_found", done.stderr

@@ -13,8 +13,8 @@ import itertools
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -43,11 +43,11 @@ from mcp.types import (
     RequestId,
 )
 from opentelemetry.propagate import inject
-from opentelemetry.trace import Span, SpanKind, StatusCode, get_tracer
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from stratagem import limits
+from stratagem.spans import fail_span, start_span
 
 __all__ = [
     "ConnectionLost",
@@ -66,7 +66,6 @@ Outcome = dict[str, Any] | MCPError
 _CANCELLED: Final = "notifications/cancelled"
 _PROGRESS: Final = "notifications/progress"
 _TRANSPORT: Final = TransportContext(kind="upstream", can_send_request=False)
-_tracer: Final = get_tracer("stratagem.gateway.upstream")
 
 
 class ConnectionLost(MCPError):
@@ -177,8 +176,7 @@ class MessageDispatcher(Dispatcher[TransportContext]):
                     await self._send_request(message, pending)
                     outcome = await pending.outcome
                 if isinstance(outcome, MCPError):
-                    span.set_attribute("error.type", str(outcome.code))
-                    span.set_status(StatusCode.ERROR, outcome.message)
+                    fail_span(span, str(outcome.code))
         except TimeoutError:
             self._abandon(pending, f"timed out after {seconds}s", notify=notify)
             raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
@@ -412,12 +410,10 @@ async def _contain(work: Any) -> None:
         logger.exception("a message of an upstream server was not taken")
 
 
-@contextmanager
 def _client_span(
     method: str, params: Mapping[str, Any] | None, request_id: RequestId
-) -> Iterator[Span]:
+) -> AbstractContextManager[Any]:
     name = (params or {}).get("name")
     title = f"MCP send {method} {name}" if isinstance(name, str) else f"MCP send {method}"
     attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(request_id)}
-    with _tracer.start_as_current_span(title, kind=SpanKind.CLIENT, attributes=attributes) as span:
-        yield span
+    return start_span("stratagem.gateway.upstream", title, attributes, kind="CLIENT")

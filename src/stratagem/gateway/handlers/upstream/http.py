@@ -60,6 +60,7 @@ _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 # A call has a timeout of its own; a stream may be silent for longer.
 _TIMEOUT: Final = httpx2.Timeout(None, connect=10.0, pool=10.0)
+_EXTENSIONS: Final = {"timeout": _TIMEOUT.as_dict()}
 _UNREACHABLE: Final = -32050
 _REDIRECTS_MAX: Final = 5
 # A stream that breaks off is asked for again, as the SDK's client does it.
@@ -121,7 +122,8 @@ class HttpDispatcher(MessageDispatcher):
         super().__init__()
         self._url = httpx2.URL(url)
         self._client = client
-        self._headers = dict(headers)
+        own = {**headers, "accept": f"{_JSON}, {_EVENTS}", "content-type": _JSON}
+        self._headers = {**client.headers, **{name.lower(): text for name, text in own.items()}}
         self._session_ended = session_ended
         self._authorize = authorize
         self._session: str | None = None
@@ -336,18 +338,15 @@ class HttpDispatcher(MessageDispatcher):
         headers: Mapping[str, str] | None = None,
         address: httpx2.URL | None = None,
     ) -> httpx2.Request:
-        sent = {**self._headers, "accept": f"{_JSON}, {_EVENTS}", "content-type": _JSON}
+        sent = {**self._headers, **(headers or {})}
         if self._session is not None:
             sent[_SESSION_HEADER] = self._session
         if self._version is not None:
-            sent[MCP_PROTOCOL_VERSION_HEADER] = self._version
+            sent.setdefault(MCP_PROTOCOL_VERSION_HEADER, self._version)
         content = None if message is None else encode_message(message)
-        return self._client.build_request(
-            method,
-            address or self._url,
-            content=content,
-            headers={**sent, **(headers or {})},
-            timeout=_TIMEOUT,
+        # Not by the client: it would send cookies, and look at everything again each time.
+        return httpx2.Request(
+            method, address or self._url, headers=sent, content=content, extensions=_EXTENSIONS
         )
 
     async def _deliver(
