@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
 from stratagem.search.embedding import Embedder, VectorMoments
-from stratagem.search.questions import Question, telling_words
+from stratagem.search.questions import Question, is_number, telling_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,11 @@ class Nearness:
                 self._embedder.embed_words(self.question.words), usual
             )
         nearest = self._word_vectors.nearest(self._embedder.embed_words(words))
-        return dict(zip(self.question.words, nearest, strict=True))
+        return {
+            # Numbers mean much alike to the embedder.
+            asked: near if not is_number(asked) else math.inf if asked in words else -math.inf
+            for asked, near in zip(self.question.words, nearest, strict=True)
+        }
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""

@@ -8,7 +8,8 @@ can be read off the query tell many of those apart. Each is worth so many deviat
 * A question says what kind of answer it wants: "when" a time, "how many" a number, "who" somebody,
   "where" a place, "why" a reason. A text that has one is likelier to be the answer, and one
   without it is less likely.
-* A name that is asked for and is not there, nor anything like it, speaks against a text.
+* A name that is asked for and is not there, nor anything like it, speaks against a text. So does a
+  number of several digits: no other is like it.
 * So do telling words that nothing in the text is like, the more the rarer they are in general:
   "sourdough" more than "recipe".
 * What is asked about oneself ("my", "our") is rather asked of a memory than what is asked about
@@ -27,7 +28,7 @@ from typing import Final, NamedTuple
 
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Question", "telling_words"]
+__all__ = ["Question", "is_number", "telling_words"]
 
 _KIND_WEIGHT: Final = 1.5
 _NAME_WEIGHT: Final = 4.5
@@ -180,7 +181,7 @@ def _kind_of_answer(words: list[str]) -> _Kind | None:
 
 
 def _names_in(text: str, words: list[str]) -> list[str]:
-    """Return the words that are names by their capital; none where every word has one.
+    """Return the words that are names by their capital, and numbers; none if all are capital.
 
     None of a long query, either.
     """
@@ -188,7 +189,12 @@ def _names_in(text: str, words: list[str]) -> list[str]:
     if len(words) > _WORDS_WITH_NAMES_MAX or capitals.issuperset(words):
         return []
     names = {name.casefold() for name in _NAME_WITHIN.findall(text)}
-    return [word for word in words if word in names]
+    return [word for word in words if word in names or is_number(word)]
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number that says which one is meant: 1966, and not 2."""
+    return len(word) > 1 and word.isdigit()
 
 
 def _weight(rank: int | None) -> float:

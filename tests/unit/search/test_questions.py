@@ -59,6 +59,12 @@ def test_a_name_that_is_not_there_speaks_against_a_text() -> None:
     assert without > 4
 
 
+def test_a_number_that_is_not_there_speaks_against_a_text() -> None:
+    assert objection("the budget of 1966", "budget 1966: 900") == 0
+    assert objection("the budget of 1966", "budget 1967: 900") > 4
+    assert objection("the budget of 2 people", "budget: 900") < 4
+
+
 @pytest.mark.parametrize(
     "query", ["Budget Brazil", "Brazil", "budget of brazil", "what was said. Brazil then"]
 )
