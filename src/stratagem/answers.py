@@ -102,7 +102,7 @@ def plain(answer: Any) -> Any:
         # The name of a branch that knows which branch it means.
         return str(answer)
     return {
-        name: value if name in _KEPT else plain(value)
+        name: value if name in _KEPT or type(value) in _JSON else plain(value)
         for name in _names(kind)
         if (value := getattr(answer, name)) is not None or name in _KEPT
     }

@@ -130,6 +130,8 @@ class RecordDifference:
         )
         if before is ABSENT and after is ABSENT:
             return None
+        if before is self.before and after is self.after:
+            return self
         return replace(self, before=before, after=after)
 
 
