@@ -58,6 +58,22 @@ def test_a_branch_is_deleted_and_restored(cli: Cli) -> None:
     assert "trial" in cli("branch")
 
 
+def test_each_branch_that_was_deleted_under_a_name_is_restored_by_when_it_was_made(
+    cli: Cli,
+) -> None:
+    for value in ("1", "2"):
+        cli("branch", "create", "trial")
+        cli("store", "k", value, "--branch", "trial")
+        cli("branch", "delete", "trial")
+    told = cli.json("branch", "restore", "trial")["note"]
+    made = told.split("made at ")[1].split(". ")[0]
+
+    cli("branch", "restore", "first", "--source", "trial", "--as-of", made)
+
+    values = [cli.json("recall", "k", "--branch", name)["value"] for name in ("first", "trial")]
+    assert values == [1, 2]
+
+
 def test_switch_says_how_to_work_on_another_branch(cli: Cli) -> None:
     cli("branch", "fork", "trial")
 

@@ -75,8 +75,6 @@ def show_done(console: Console, answer: Mapping[str, Any]) -> None:
         "restore": f"Restored {name}.",
     }
     console.print(printable(done[answer["action"]]), soft_wrap=True)
-    if answer["action"] == "restore" and "note" in answer:
-        console.print(printable(answer["note"]), style="dim", soft_wrap=True)
 
 
 def _decision(given: str) -> tuple[str, Any]:
