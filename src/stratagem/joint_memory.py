@@ -71,6 +71,10 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     whole = {**arguments, "k": skip + k, "cursor": None}
     answer = project(_without_none(whole))
     other = personal(_without_none({**whole, "max_chars": _personal_room(arguments)}))
+    if not answer["results"]:
+        # What it says of a search without a hit is not true of both.
+        notes = [other.get("note")] if other["results"] else [answer.get("note"), other.get("note")]
+        answer = _without_none({**answer, "note": next(filter(None, notes), None)})
     hits = [*_of(answer, _PROJECT)["results"], *_of(other, PERSONAL)["results"]]
     hits.sort(key=lambda hit: -hit["score"])
     more = len(hits) > skip + k or answer["truncated"] or other["truncated"]
