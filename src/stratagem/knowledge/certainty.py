@@ -193,21 +193,34 @@ class EvidenceCounts(NamedTuple):
     links: int
 
 
-def count_links(records: ConceptRecords, concept_id: str) -> EvidenceCounts:
+def count_links(records: ConceptRecords, concept: Concept) -> EvidenceCounts:
     """Return how many relationships speak for and against a concept, and how many say little."""
     counts = dict.fromkeys(("confirms", "contradicts", "supersedes", ""), 0)
-    node = records.subject(concept_id)
-    for each in _read_links(records, [node])[node].select_held(records.at):
-        counts[each.label if each.counted.weighed else ""] += 1
+    for label, outgoing in _counted_kinds(records, concept):
+        counts[label if _WEIGHTS[label, outgoing].weighed else ""] += 1
     return EvidenceCounts(
         counts["confirms"], counts["contradicts"], counts["supersedes"], counts[""]
     )
 
 
+def _counted_kinds(records: ConceptRecords, concept: Concept) -> Iterator[tuple[str, bool]]:
+    """Return the kind of each relationship that counts for a concept at the moment."""
+    node = records.subject(concept.id)
+    computed = records.computed_certainty([concept.id]).get(concept.id, {})
+    if "certainty_score" in concept.content or "moments" in computed:
+        for link in _read_links(records, [node])[node].select_held(records.at):
+            yield link.kind
+        return
+    # Nothing that counts has a period.
+    for kind, counted in _WEIGHTS.items():
+        for _ in _read_strongest(records, node, kind, counted.most):
+            yield kind
+
+
 class _CountedLink(NamedTuple):
     """A relationship of a concept, what it counts, and the periods of it and its other end."""
 
-    label: str
+    kind: tuple[str, bool]
     counted: _Weight
     strength: float
     other: int
@@ -253,10 +266,12 @@ class _Periods:
 
     def read(self, links: Iterable[LinkEnd]) -> None:
         """Read the periods of some relationships."""
-        fresh = [link for link in links if link.sequence not in self._of_links]
-        others = {link.other for link in fresh} - self._of_concepts.keys()
+        ends = list(links)
+        # A relationship may be read from both of its ends: it is one, and they are two.
+        fresh = {link.sequence for link in ends} - self._of_links.keys()
+        others = {link.other for link in ends} - self._of_concepts.keys()
         reader = self._records.reader
-        contents = reader.log.contents([link.sequence for link in fresh]) if fresh else {}
+        contents = reader.log.contents(sorted(fresh)) if fresh else {}
         self._of_links |= {key: _period(each.payload) for key, each in contents.items()}
         lineage = self._records.view.lineage
         found = reader.records.current_many(lineage, sorted(others)) if others else {}
@@ -317,7 +332,7 @@ def _with_periods(
     return _ConceptLinks(
         [
             [
-                _CountedLink(link.label, _WEIGHTS[kind], link.weight, link.other, periods.of(link))
+                _CountedLink(kind, _WEIGHTS[kind], link.weight, link.other, periods.of(link))
                 for link in links
             ]
             for kind, links in kinds.items()

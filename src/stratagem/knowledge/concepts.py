@@ -368,7 +368,7 @@ def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:
 def _evidence(records: ConceptRecords, concept: Concept) -> ConceptEvidence | None:
     """Return what speaks for and against a concept; None where nothing but its author does."""
     given = evidence_about(records, concept.id)
-    links = certainty.count_links(records, concept.id)
+    links = certainty.count_links(records, concept)
     if not given and not any(links):
         return None
     confirmed = sum(each.confirms for each in given)
