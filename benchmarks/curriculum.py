@@ -13,10 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import stratagem
+from stratagem.errors import PathNotFound
 from stratagem.sdk.embedded import Stratagem
 
 CONCEPTS = 500
@@ -153,8 +155,30 @@ def ask(db: Stratagem) -> None:
 def measure(db: Stratagem, count: int, dice: random.Random) -> None:
     """Print the median time of each tool."""
     knowledge = db.knowledge
-    names = [f"Unit {dice.randrange(len(ASKED), count)}" for _ in range(25)]
+    units = dice.sample(range(len(ASKED), count), 50)
+    names = [f"Unit {number}" for number in units[:25]]
+    others = {name: f"Unit {number}" for name, number in zip(names, units[25:], strict=True)}
+    numbers = iter(range(10**6))
+
+    def relate(name: str) -> None:
+        knowledge.create_relationship(f"New {name}", name, "confirms")
+
+    def unrelate(name: str) -> None:
+        knowledge.delete_relationship(f"New {name}", name, "confirms")
+
+    def chain(name: str) -> None:
+        with suppress(PathNotFound):
+            knowledge.get_concept_chain(name, others[name], max_depth=10)
+
+    def capture(name: str) -> None:
+        item = {"name": f"{name} again {next(numbers)}", "explanation": "Something new."}
+        link = {"source": item["name"], "target": name, "type": "includes"}
+        knowledge.create_concepts([item], relationships=[link])
+
     tools: dict[str, Callable[[str], Any]] = {
+        "ping": lambda _: knowledge.ping(),
+        "get_server_stats": lambda _: knowledge.get_server_stats(),
+        "get_tool_availability": lambda _: knowledge.get_tool_availability(),
         "get_concept": knowledge.get_concept,
         "search_concepts_semantic": knowledge.search_concepts_semantic,
         "search_concepts_exact": lambda name: knowledge.search_concepts_exact(name=name),
@@ -163,9 +187,25 @@ def measure(db: Stratagem, count: int, dice: random.Random) -> None:
         "list_hierarchy": lambda _: knowledge.list_hierarchy(),
         "get_related_concepts": knowledge.get_related_concepts,
         "get_prerequisites": knowledge.get_prerequisites,
+        "get_concept_chain": chain,
         "get_learning_path": knowledge.get_learning_path,
         "get_context": knowledge.get_context,
+        "get_graph": lambda name: knowledge.get_graph(concept=name, limit=200),
+        "list_known": lambda _: knowledge.list_known(),
         "create_concept": lambda name: knowledge.create_concept(f"New {name}", "Something new."),
+        "create_relationship": relate,
+        "delete_relationship": unrelate,
+        "create_concepts": capture,
+        "update_concept": lambda name: knowledge.update_concept(name, area=f"{next(numbers)}"),
+        "confirm_concept": knowledge.confirm_concept,
+        "refute_concept": knowledge.refute_concept,
+        "mark_known": lambda name: knowledge.mark_known([name]),
+        "declare_relationship_type": lambda _: knowledge.declare_relationship_type(
+            "follows", description=f"{next(numbers)}"
+        ),
+        "merge_concepts": lambda name: knowledge.merge_concepts(name, f"New {name}"),
+        "restore_concept": lambda name: knowledge.restore_concept(f"New {name}"),
+        "delete_concept": lambda name: knowledge.delete_concept(f"New {name}"),
     }
     for tool, run in tools.items():
         times, cpu = [], []
