@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 import pytest
 
+from stratagem import limits
 from stratagem.operations import TABLE
+from stratagem.surfaces.rest import app as rest_app
 from tests.security.house import SURFACES, House, Surface, make_token, serving
 
 SECRET = "zanzibarium"
@@ -163,6 +167,25 @@ def test_nobody_elsewhere_is_told_where_files_are(
     assert [name for name, each in outcomes.items() if folder in each.text] == []
     assert status.answer["database"] in {"memory.db", "blue.db"}
     assert folder in own.text
+
+
+def test_a_path_is_compared_with_others_away_from_the_event_loop(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+
+    def compare_in_thread(path: str, *given: Any, **more: Any) -> list[str]:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        compared.append(len(path))
+        return get_close_matches(path, *given, **more)
+
+    monkeypatch.setattr(rest_app, "get_close_matches", compare_in_thread)
+    near = house.client("other").post("/api/memory/strata_serch", json={})
+    house.client("other").get("/api/memory/" + "strata_" * 1000)
+
+    assert near.json()["details"]["similar"][0] == "/api/memory/strata_search"
+    assert compared == [len("/api/memory/strata_serch"), limits.KEY_CHARS_MAX]
 
 
 def test_answers_are_kept_in_no_cache(house: House) -> None:

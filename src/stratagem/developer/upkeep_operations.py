@@ -101,6 +101,8 @@ UPKEEP_OPERATIONS = (
         "Give space that is not used any more back. Nothing that can be seen changes.",
         answer_options=(),
         idempotent=True,
+        # Nobody else writes meanwhile.
+        right="admin",
         example={},
     ),
     _database(

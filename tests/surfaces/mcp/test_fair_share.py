@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from stratagem import limits
+from stratagem.surfaces.serving.calls import _computes
 from stratagem.surfaces.serving.fair_share import FairShare
 
 
@@ -24,6 +25,7 @@ class ActiveCalls:
 
     def __init__(self, shares: FairShare) -> None:
         self._shares = shares
+        self.compute = False
         self.running: list[str] = []
         self.may_end = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -34,7 +36,7 @@ class ActiveCalls:
         return tasks
 
     async def _call(self, caller: str) -> None:
-        async with self._shares.turn(caller):
+        async with self._shares.turn(caller, computes=self.compute):
             self.running.append(caller)
             try:
                 await self.may_end.wait()
@@ -102,6 +104,60 @@ def test_a_call_that_takes_long_makes_room_for_the_next(monkeypatch: pytest.Monk
         assert calls.running.count("greedy") == 6
 
     trial(test)
+
+
+def test_a_call_that_computes_keeps_its_turn_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports, imports and embedding take seconds, and wait for nothing."""
+    monkeypatch.setattr(limits, "CALL_TURN_SECONDS", 0.01)
+
+    async def test(calls: ActiveCalls, _clock: Clock) -> None:
+        calls.compute = True
+        calls.begin("modest")
+        calls.begin("greedy", 6)
+        await asyncio.sleep(0.2)
+
+        assert calls.running.count("greedy") == 2
+
+    trial(test)
+
+
+def test_whoever_began_its_calls_long_ago_is_not_alone_for_that() -> None:
+    """Calls that wait for their turn begin none: whoever else is about still counts."""
+
+    async def test(calls: ActiveCalls, clock: Clock) -> None:
+        calls.begin("modest")
+        begun = calls.begin("greedy", 8)
+        await settle()
+        clock.now += limits.CALLER_ABOUT_SECONDS * 2
+        calls.begin("modest")
+        await settle()
+        # One that waits gives up, and the queue is looked at anew.
+        begun[-1].cancel()
+        await settle()
+
+        assert calls.running.count("greedy") == 2
+
+    trial(test)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "computes"),
+    [
+        ("strata_embed_batch", {"texts": ["x"]}, True),
+        ("strata_recall", {}, True),
+        ("tool_execute", {"toolName": "strata_bundle_export"}, True),
+        ("tools_batch", {"executions": [{"toolName": "strata_search"}]}, True),
+        ("tools_pipeline", {"steps": [{"id": "a", "tool": "strata_search"}]}, True),
+        ("tool_execute", {"toolName": "web_fetch"}, False),
+        ("tools_batch", {"executions": ["strata_search", None]}, False),
+        ("tools_pipeline", ["steps"], False),
+        ("no such tool", {}, False),
+    ],
+)
+def test_what_computes_is_known_by_what_it_runs(
+    name: str, arguments: object, computes: bool
+) -> None:
+    assert _computes(name, arguments) is computes
 
 
 def test_a_caller_who_left_counts_no_longer() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -13,6 +14,7 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
+from stratagem import limits
 from stratagem.errors import RouteNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
@@ -40,6 +42,8 @@ __all__ = ["application"]
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
+# Nearer than the usual: paths have most of their letters in common, and comparing takes its time.
+_SIMILARITY_MIN: Final = 0.8
 # Tells who sent a request.
 CallerOf = Callable[[Request], Caller]
 
@@ -113,7 +117,8 @@ class _NotFound:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path = scope["path"]
-        near = get_close_matches(path, sorted({route.path for route in all_routes()}), n=3)
+        # Away from the event loop: it compares the path with hundreds of others.
+        near = await asyncio.to_thread(_similar_paths, path[: limits.KEY_CHARS_MAX])
         error = RouteNotFound(
             f"There is nothing at {path}.",
             similar=near,
@@ -123,6 +128,15 @@ class _NotFound:
         )
         response = error_response(error, enveloped=_is_of_gateway(path))
         await response(scope, receive, send)
+
+
+def _similar_paths(path: str) -> list[str]:
+    return get_close_matches(path, _all_paths(), n=3, cutoff=_SIMILARITY_MIN)
+
+
+@cache
+def _all_paths() -> list[str]:
+    return sorted({route.path for route in all_routes()})
 
 
 class _WrongMethod:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from itertools import chain, islice
 from typing import Any
 
 from stratagem import limits
@@ -59,7 +60,7 @@ class ActiveCalls:
         deadline = asyncio.timeout(None)
         self._under_way.add(deadline)
         try:
-            async with deadline, self._turn(caller):
+            async with deadline, self._turn(name, arguments, caller):
                 yield
         except TimeoutError:
             if not deadline.expired():
@@ -68,9 +69,11 @@ class ActiveCalls:
         finally:
             self._under_way.discard(deadline)
 
-    def _turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        # Without authentication all callers are one.
-        return nullcontext() if caller.scopes is None else self._shares.turn(caller.actor)
+    def _turn(self, name: str, arguments: Any, caller: Caller) -> AbstractAsyncContextManager[None]:
+        if caller.scopes is None:
+            # Without authentication all callers are one.
+            return nullcontext()
+        return self._shares.turn(caller.actor, computes=_computes(name, arguments))
 
 
 def not_begun_error() -> ShuttingDown:
@@ -100,6 +103,25 @@ def _cut_off_error(name: str, arguments: Any) -> ShuttingDown:
         retry_after=1,
         hint=hint,
     )
+
+
+def _computes(name: str, arguments: Any) -> bool:
+    """Whether a call runs an operation that waits for nothing outside, directly or as a tool."""
+    from stratagem.operations import TABLE
+
+    rows = map(TABLE.get, (name, *islice(_tools_in(arguments), limits.BATCH_MAX)))
+    return any(row is not None and row.part != "gateway" and not row.run_async for row in rows)
+
+
+def _tools_in(arguments: Any) -> Iterator[str]:
+    """Yield the tools that the arguments of an execution, a batch or a pipeline name."""
+    if not isinstance(arguments, Mapping):
+        return
+    parts = (arguments.get("executions"), arguments.get("steps"))
+    for each in (arguments, *chain.from_iterable(x for x in parts if isinstance(x, list))):
+        if isinstance(each, Mapping):
+            named = (each.get("toolName"), each.get("tool"))
+            yield from (tool for tool in named if isinstance(tool, str))
 
 
 def _only_reads(name: str, arguments: Mapping[str, Any]) -> bool:

@@ -7,8 +7,8 @@ the rest of theirs wait; a caller who is alone has no such limit, and no need of
 A caller whose calls queue up rests after each, in proportion to what it took: two calls that always
 run would still leave another's single call a third of the interpreter.
 
-A call that has run for a moment waits for something outside, and then counts no longer: slow tools
-delay no caller.
+A call of a tool that has run for a moment waits for something outside, and then counts no longer:
+slow tools delay no caller. An operation that only computes counts until it ends.
 """
 
 from __future__ import annotations
@@ -38,33 +38,44 @@ class FairShare:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
-    async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Wait until another call of a caller may run, and count it as long as it computes."""
+    async def turn(self, caller: str, *, computes: bool = False) -> AsyncIterator[None]:
+        """Wait until another call of a caller may run, and count it as long as it computes.
+
+        `computes`: it does so until it ends. Of any other only the beginning counts.
+        """
         self._seen[caller] = None
         if caller in self._waiting or not self._has_room(caller):
             await self._wait(caller)
         else:
             self._running[caller] += 1
         began = self._monotonic()
-        turn = _Turn(lambda: self._end(caller, self._monotonic() - began))
-        loop = asyncio.get_running_loop()
-        ending = loop.call_later(limits.CALL_TURN_SECONDS, turn.end)
+        turn = _Turn(lambda: self._end(caller, self._monotonic() - began, computes=computes))
+        ending = None
+        if not computes:
+            loop = asyncio.get_running_loop()
+            ending = loop.call_later(limits.CALL_TURN_SECONDS, turn.end)
         try:
             yield
         finally:
-            ending.cancel()
+            if ending is not None:
+                ending.cancel()
             turn.end()
 
-    def _end(self, caller: str, took: float) -> None:
+    def _end(self, caller: str, took: float, *, computes: bool) -> None:
         """Give the turn to the caller's next call; at once, unless it keeps others waiting."""
-        if caller in self._waiting and len(self._seen) > 1 and took < limits.CALL_TURN_SECONDS:
+        computed = computes or took < limits.CALL_TURN_SECONDS
+        if computed and caller in self._waiting and not self._is_alone(caller):
             rest = took * limits.CALL_REST
             asyncio.get_running_loop().call_later(rest, self._leave, caller)
         else:
             self._leave(caller)
 
     def _has_room(self, caller: str) -> bool:
-        return len(self._seen) <= 1 or self._running[caller] < limits.CALLS_BESIDE_OTHERS_MAX
+        return self._is_alone(caller) or self._running[caller] < limits.CALLS_BESIDE_OTHERS_MAX
+
+    def _is_alone(self, caller: str) -> bool:
+        """Whether nobody else is about; its own last call may have begun long ago."""
+        return len(self._seen) <= (1 if caller in self._seen else 0)
 
     async def _wait(self, caller: str) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
