@@ -216,10 +216,22 @@ def test_a_process_that_is_killed_leaves_its_clients_to_begin_anew(
     assert made
 
 
+def refuses_strangers(team: Team) -> bool:
+    """Whether every process knows that tokens are needed."""
+    path = "/api/mcp/strangers"
+    statuses = [
+        httpx2.get(
+            f"{team.url}{path}", headers={"connection": "close"}, trust_env=False, verify=False
+        ).status_code
+        for _ in range(4)
+    ]
+    return set(statuses) == {401} and len({*team.answered(path)[-len(statuses) :]}) >= WORKERS
+
+
 def create_token(team: Team, name: str) -> str:
     options = ["token", "create", name, "--admin", "--rate", "60", "--json"]
     made = CliRunner().invoke(app, ["--db", team.place, *options])
-    time.sleep(0.7)
+    eventually(lambda: refuses_strangers(team), 20)
     return str(json.loads(made.stdout)["token"])
 
 
