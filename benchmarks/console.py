@@ -42,6 +42,7 @@ PAGES: Final = (
     "/sessions/transcript?ns=harbor&id=kickoff",
     "/branches",
     "/branches/compare?theirs=pricing-by-container",
+    "/branches/compare?theirs=pricing-by-container&side=ours&offset=50000",
     "/branches/merge?source=pricing-by-container&target=default",
     "/debugging",
     "/knowledge",
