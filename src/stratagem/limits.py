@@ -106,6 +106,7 @@ FILTER_CONDITIONS_MAX: Final = 32
 FILTER_VALUES_MAX: Final = 1_000
 # Texts that are embedded in one call while others wait.
 EMBED_TEXTS_MAX: Final = 256
+EMBED_CHARS_MAX: Final = 200_000
 # What a model is asked at once, how long its answer may be and how long it is waited for.
 PROMPT_CHARS_MAX: Final = 200_000
 GENERATED_TOKENS_DEFAULT: Final = 512

@@ -188,6 +188,14 @@ def test_texts_are_embedded_and_models_are_named_not_pulled(opened: Opener) -> N
 
 
 @proves("developer:models")
+def test_more_than_others_would_wait_for_is_not_embedded_at_once(opened: Opener) -> None:
+    refused = opened(embedder="static").failure("strata_embed_batch", texts=["fox " * 20_000] * 3)
+
+    assert (refused["code"], refused["details"]["limit"]) == ("validation_error", 200_000)
+    assert "several calls" in refused["hint"]
+
+
+@proves("developer:models")
 def test_without_an_embedder_or_a_model_the_answer_says_what_to_do(call: Call) -> None:
     assert "--embedder" in call.failure("strata_embed", text="a")["hint"]
     assert not call.embed_status()["enabled"]

@@ -51,6 +51,7 @@ class Embeddings(BoundSystem):
             )
         for each in texts:
             _check(each)
+        _check_total(texts)
         rows = embedder.embed(list(texts)).tolist()
         return EmbeddedTexts(rows, embedder.dimensions, embedder.name)
 
@@ -89,6 +90,18 @@ class Embeddings(BoundSystem):
                 hint="Start with --embedder static, or --auto-embed.",
             )
         return embedder
+
+
+def _check_total(texts: Sequence[str]) -> None:
+    """Refuse more than is embedded within the patience of those who wait meanwhile."""
+    total = sum(map(len, texts))
+    if total > limits.EMBED_CHARS_MAX:
+        raise ValidationFailed(
+            f"`texts` have {total:,} characters in all; the limit is {limits.EMBED_CHARS_MAX:,}.",
+            field="texts",
+            limit=limits.EMBED_CHARS_MAX,
+            hint="Embed them in several calls.",
+        )
 
 
 def _check(text: str) -> None:
