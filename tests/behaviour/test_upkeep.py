@@ -191,7 +191,7 @@ def test_texts_are_embedded_and_models_are_named_not_pulled(opened: Opener) -> N
 def test_more_than_others_would_wait_for_is_not_embedded_at_once(opened: Opener) -> None:
     refused = opened(embedder="static").failure("strata_embed_batch", texts=["fox " * 20_000] * 3)
 
-    assert (refused["code"], refused["details"]["limit"]) == ("validation_error", 200_000)
+    assert (refused["error"], refused["details"]["limit"]) == ("validation_error", 200_000)
     assert "several calls" in refused["hint"]
 
 
