@@ -278,15 +278,13 @@ class OutcomeRecorder:
             recorder.do(lambda: self._mark_written(branch))
 
     def _mark_written(self, branch: str) -> None:
-        """Have everything read anew: what was learned counts as soon as it is written.
-
-        Not while more waits to be written, for whoever read it before would count from there.
-        """
+        """Have everything read anew: what was learned counts as soon as it is written."""
         with self._counting:
             self._evaluator.unwritten[branch] -= 1
-            if not self._evaluator.unwritten[branch]:
-                del self._evaluator.unwritten[branch]
-                self._evaluator.forget(branch)
+            if self._evaluator.unwritten[branch]:
+                return
+            del self._evaluator.unwritten[branch]
+        self._evaluator.renew(branch, self._counting)
 
 
 def _lessons_of(applied: AppliedCorrection, *, worked: bool) -> list[Lesson]:

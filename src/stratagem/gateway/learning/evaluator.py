@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from statistics import median
 from typing import Any, Final, Literal
@@ -362,6 +363,24 @@ class CorrectionEvaluator:
                 self._profiles[key] = profile
         return profile
 
+    def renew(self, branch: str, counting: threading.Lock) -> None:
+        """Have what was learned count, now that it is written.
+
+        Over a network it is read here and put in place at once: with nothing in its place, a call
+        that is under way would read it on the home loop.
+        """
+        fresh = None
+        if self._remote:
+            with suppress(BranchNotFound):
+                fresh = self._fetch(branch)
+        with counting:
+            if self.unwritten[branch]:
+                # More waits to be written: whoever read it before would count from there.
+                return
+            self.forget(branch)
+            if fresh is not None:
+                self._keep(branch, fresh)
+
     def forget(self, branch: str | None = None) -> None:
         """Read everything anew when it is next asked for."""
         self._in_force.clear()
@@ -393,6 +412,13 @@ class CorrectionEvaluator:
         now = time.monotonic()
         if known is not None and (known.until > now + ahead or self.unwritten[branch]):
             return known
+        known = self._fetch(branch)
+        if known is not None:
+            self._keep(branch, known)
+        return known
+
+    def _fetch(self, branch: str) -> _BranchLessons | None:
+        now = time.monotonic()
         try:
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, branch)
@@ -407,10 +433,12 @@ class CorrectionEvaluator:
             self.health.record_failure("patternService", error)
             return None
         self.health.record_success("patternService")
+        return known
+
+    def _keep(self, branch: str, known: _BranchLessons) -> None:
         if len(self._known) > limits.CORRECTION_CACHE_MAX:
             self._known.clear()
         self._known[branch] = known
-        return known
 
     def _cached_reliability(
         self, known: _BranchLessons, branch: str, tool: str, pattern: str
