@@ -128,7 +128,7 @@ class _Sorting:
         """Return the readings of a value that its parameter does not take."""
         spelled = isinstance(item, str) and item.strip() in _NULLS
         if item is None or (spelled and not node.types & {"string", "null", "array"}):
-            dropped = self._drop("null_removed", key, item)
+            dropped = self._drop_given("null_removed", key, item)
             if key in self.node.required and dropped:
                 return self._default(key, (*dropped[0].changes,))
             return dropped
@@ -136,8 +136,20 @@ class _Sorting:
             return self._move("key_declared_plural", key, item, str(node.plural))
         found = self._put(key, item)
         if not found and item in _EMPTY and key not in self.node.required:
-            return self._drop("empty_value_removed", key, item)
+            return self._drop_given("empty_value_removed", key, item)
         return found
+
+    def _drop_given(self, pattern: str, key: str, item: Any) -> Slot:
+        """Drop a parameter; where another name would then mean it, that is not certain."""
+        return self._drop(
+            "key_conflict_resolved" if self._has_slip_for(key) else pattern, key, item
+        )
+
+    def _has_slip_for(self, name: str) -> bool:
+        """Tell whether another name that is given would mean a parameter, were that not given."""
+        others = (key for key in self.value if not self.node.names(key))
+        slips = (slip_for(self.node, key, {}) for key in others)
+        return any(slip is not None and slip[0] == name for slip in slips)
 
     def _takes_several(self, node: Node, item: list[Any]) -> bool:
         """Tell whether another parameter, which is not given, takes several of these values."""
