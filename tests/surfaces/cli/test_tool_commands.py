@@ -139,7 +139,7 @@ def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
     shown = cli("tools", "show", "add", "--json")
 
     assert "up: planned" in planned
-    assert "old: skipped" in planned
+    assert "old: planned" in planned
     assert "Authorization=Bearer ${WEB_AUTHORIZATION}" in planned
     assert "stratagem tools grant web WEB_AUTHORIZATION https://x.example:443" in planned
     assert "hunter22" not in planned

@@ -70,7 +70,7 @@ WHERE workspace = $1 AND deleted_seq IS NULL AND name BETWEEN chr(2) AND chr(3) 
 -- name: transaction_versions
 -- What was written in transactions that are over, and what ended each.
 SELECT v.seq, b.deleted_seq FROM branches b
-JOIN versions v ON v.workspace = b.workspace AND v.branch = b.id
+JOIN versions v ON v.workspace = $1 AND v.branch = b.id
 WHERE b.workspace = $1 AND b.deleted_seq IS NOT NULL AND b.name BETWEEN chr(2) AND chr(3)
 
 -- name: branch_count
