@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 INSTALL := $(BIN)/python scripts/install.py
-# Tests start processes of their own: more workers than this gain little. Neighbours go to one worker,
-# so that a server that serves a whole file is started once.
-WORKERS ?= 2
+# Tests wait for processes of their own for a third of their time: a worker more than a small machine
+# has cores fills it. Neighbours go to one worker, so that a server that serves a whole file is started once.
+WORKERS ?= 3
 # How long `make soak` takes random walks.
 MINUTES ?= 5
 PYTEST := $(BIN)/python -m pytest
@@ -33,7 +33,7 @@ run: $(RUNTIME) ## start the server and say how to connect an agent
 
 .PHONY: test
 test: $(DEV) ## run the tests, but for the slow ones
-	$(PYTEST) -n auto --maxprocesses $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
 # --- for contributors
 
@@ -50,7 +50,7 @@ check: ## everything that must hold before a commit: format, lint, types, import
 # What most mistakes are found by, in less than a minute: no server, no other process.
 .PHONY: quick
 quick: lint ## lint, types, and the tests of the SDK in this process: within a minute
-	$(PYTEST) -q -n auto --maxprocesses $(WORKERS) --dist worksteal -m "not slow" tests/test_tidy.py tests/unit/engine \
+	$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow" tests/test_tidy.py tests/unit/engine \
 		tests/unit/memory tests/test_manifest.py tests/behaviour --ignore tests/behaviour/gateway \
 		--ignore tests/behaviour/knowledge -k "not (postgres or mcp] or connect] or cli] or mcp- or connect- or cli-)" $(ARGS)
 
@@ -80,7 +80,7 @@ docs: $(DEV) ## rewrite the reference pages that are made from the code
 
 .PHONY: coverage
 coverage: $(DEV) ## tests with coverage: all of the engine, 95 % of the rest
-	$(PYTEST) -n auto --maxprocesses $(WORKERS) --dist worksteal -m "not slow" --cov --cov-report= $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" --cov --cov-report= $(ARGS)
 	$(BIN)/coverage report --include='*/stratagem/engine/*' --fail-under=100
 	$(BIN)/coverage report --fail-under=95
 
