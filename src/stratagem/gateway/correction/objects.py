@@ -214,7 +214,11 @@ class _Sorting:
             found += self._keep_allowed(key, item)
         elif not any(one.certain for one in found):
             only = not found and len(missing) == 1 and missing[0] not in self.claims
-            found += self._drop_or_keep(key, absent, resembling=bool(meant))
+            if slip_for(self.node, key, self.value) is not None:
+                # Given alone it would be looked into, so it does not stay as if nothing were wrong.
+                found += self._keep_allowed(key, item)
+            else:
+                found += self._drop_or_keep(key, absent, resembling=bool(meant))
             found += self._move("key_only_candidate", key, item, missing[0]) if only else []
         kept = not self.node.closed and normal(key) not in METADATA
         explained = any(one.certain and (one.changes or not kept) for one in found)

@@ -89,6 +89,10 @@ def test_what_is_applied_is_valid(schema: Any, sent: Any) -> None:
 @example(
     {"type": "object", "properties": {"city": {"type": "string"}}}, {"City": False, "city": None}
 )
+@example(
+    {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}},
+    {"City": False, "unit": None},
+)
 def test_correcting_twice_changes_nothing(schema: Any, sent: Any) -> None:
     once = correct(schema, sent).applied
 
