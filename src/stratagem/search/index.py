@@ -238,7 +238,7 @@ class Index:
         best.weigh(_rank(candidates, cosines, best.count_max))
         waiting = reader.vectors.pending_count()
         nearness = Nearness(self.embedder, query, vector)
-        return Ranking(best.found, terms, asked, "hybrid", words.best_passage, waiting, nearness)
+        return Ranking(best.top, terms, asked, "hybrid", words.best_passage, waiting, nearness)
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -603,14 +603,14 @@ class _Weighing:
         return len(self._weighed)
 
     @property
-    def found(self) -> list[Ranked]:
+    def top(self) -> list[Ranked]:
         """The highest scores; of equals the newer first."""
         return self._weighed[: self._limit]
 
     def shares(self) -> list[Ranked]:
         """Return the same with the scores divided by the best score before any was weighed."""
         best = max((each.score for each in self._shown), default=0.0)
-        return [each.weigh(1 / best) for each in self.found] if best > 0 else self.found
+        return [each.weigh(1 / best) for each in self.top] if best > 0 else self.top
 
     def passage_of(self, sequence: int) -> int | None:
         """Return by which passage a version was found; None where it was not."""

@@ -82,7 +82,7 @@ def test_a_file_is_queried_with_parameters(
         "SELECT * FROM '/etc/passwd'",
         "SELECT fts3_tokenizer('simple')",
         "EXPLAIN ANALYZE DELETE FROM items",
-        "EXPORT DATABASE '/tmp/stratagem-export'",
+        "EXPORT DATABASE 'copy'",
         "CREATE TABLE other AS SELECT 1",
         "REPLACE INTO items VALUES ('a', 1)",
         "SET enable_external_access = true",
