@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import re
 import socket
@@ -16,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import httpx2
+import pytest
 import socketio
 
 from stratagem.access.service import Access
@@ -41,6 +43,7 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 _NUMBERS = itertools.count(1)
+_CLIENT_LOGGERS = frozenset({"engineio.client", "socketio.client", "websocket"})
 
 
 class Outcome(NamedTuple):
@@ -212,6 +215,11 @@ class House:
 
 def _code(error: Any) -> str:
     return str(error["code"]).lower() if isinstance(error, dict) else str(error)
+
+
+def server_log(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """Return what the server logged, without the lines of the clients that run in the same process."""
+    return [each for each in caplog.records if each.name not in _CLIENT_LOGGERS]
 
 
 def read_message(response: httpx2.Response) -> Any:

@@ -152,7 +152,8 @@ def test_no_event_is_answered_before_somebody_is_known(house: House) -> None:
     assert [each for each in heard if each.startswith(("42", "43"))] == []
 
 
-def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -> None:
+def test_a_revoked_token_is_soon_refused_everywhere(tmp_path: Path) -> None:
+    assert limits.TOKEN_CHECK_SECONDS <= 0.5
     path = tmp_path / "memory.db"
     secret = make_token(path, "alice", "*:admin")
     with serving(path) as house:
@@ -166,10 +167,10 @@ def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -
 
         revoke(path, "alice")
 
-        eventually(lambda: client.get("/api/mcp/tools").status_code == 401, seconds=2)
+        eventually(lambda: client.get("/api/mcp/tools").status_code == 401)
         assert house.post("tools/list", "alice").status_code == 401
         # A socket that only listens hears no more, and is told why.
-        eventually(lambda: not socket.connected, seconds=1)
+        eventually(lambda: not socket.connected)
         assert ["revoked" in each["message"] for each in told] == [True]
         with pytest.raises(socketio.exceptions.ConnectionError):
             house.open_socket("alice")
@@ -185,7 +186,7 @@ def test_turning_tokens_off_opens_a_server_that_runs_on_this_machine(tmp_path: P
 
         turn_off(path)
 
-        eventually(lambda: house.client().get("/api/mcp/tools").status_code == 200, seconds=2)
+        eventually(lambda: house.client().get("/api/mcp/tools").status_code == 200)
 
 
 def test_turning_tokens_off_opens_no_server_that_others_reach(tmp_path: Path) -> None:
@@ -233,9 +234,9 @@ def test_the_first_token_closes_a_server_that_was_open(tmp_path: Path) -> None:
 
         make_token(path, "alice", "*:admin")
 
-        eventually(lambda: house.client().get("/api/mcp/tools").status_code == 401, seconds=2)
+        eventually(lambda: house.client().get("/api/mcp/tools").status_code == 401)
         assert house.post("tools/list", None).status_code == 401
-        eventually(lambda: not socket.connected, seconds=1)
+        eventually(lambda: not socket.connected)
 
 
 def test_a_session_belongs_to_the_token_that_began_it(house: House) -> None:

@@ -15,7 +15,7 @@ import socketio
 
 from stratagem import limits
 from tests.security.flood import CALLS, beside_a_flood, with_tokens
-from tests.security.house import SURFACES, House, Surface, make_token, serving
+from tests.security.house import SURFACES, House, Surface, make_token, server_log, serving
 from tests.surfaces.serving import Service, eventually
 
 DEEP = "[" * 200 + "]" * 200
@@ -100,9 +100,9 @@ def test_a_message_that_is_none_ends_its_own_socket_only(
 
     client.eio.send(message)
 
-    eventually(lambda: not client.connected, seconds=5)
+    eventually(lambda: not client.connected)
     assert other.call("mcp:tools:list", {}, timeout=10)["success"]
-    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == []
+    assert [each.message for each in server_log(caplog) if each.levelname == "ERROR"] == []
 
 
 def test_an_answer_is_cut_to_its_budget(measured: House) -> None:

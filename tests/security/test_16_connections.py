@@ -25,7 +25,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.surfaces.server import http
 from stratagem.surfaces.server.connections import Connections, TrustedProxies
 from tests.security.flood import HELD, beside_held, holding, seconds_to_end, with_few_files
-from tests.security.house import House, make_token, serving
+from tests.security.house import House, make_token, server_log, serving
 from tests.surfaces.serving import Service, eventually
 
 MOST = 20
@@ -468,7 +468,7 @@ def test_calls_cut_off_by_a_stop_are_told_so_and_whether_to_repeat(
     assert halved[1]["details"] == {"outcome": "not_begun", "repeat": "safe", "retry_after": 1}
     assert seconds < 3
     # uvicorn says it of each, and the server's own log leaves it out.
-    assert [each.message for each in caplog.records if http._is_news(each)] == []  # noqa: SLF001
+    assert [each.message for each in server_log(caplog) if http._is_news(each)] == []  # noqa: SLF001
 
 
 @pytest.mark.slow

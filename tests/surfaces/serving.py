@@ -219,7 +219,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 10) -> Any:
+def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
     """Return what a condition gives once that is true."""
     end = time.monotonic() + seconds
     while not (given := condition()):

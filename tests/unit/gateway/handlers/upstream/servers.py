@@ -178,7 +178,7 @@ def wait_for_port(port: int) -> None:
     raise TimeoutError(f"nothing listens on port {port}")
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+async def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for is in another process
             await asyncio.sleep(0.01)
