@@ -44,6 +44,12 @@ def _has_room_in_memory() -> bool:
     return bool(free >= _MEMORY_BYTES_MIN)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of slow tests alone, where making thousands of cases takes seconds."""
+    is_soak = collection_path.name.endswith("_soak.py")
+    return True if is_soak and config.getoption("markexpr") == "not slow" else None
+
+
 # By default garbage is looked for after 700 new objects, which tests make in no time.
 _NEW_OBJECTS = 10_000
 
@@ -59,15 +65,10 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
+        # What is garbage by now stays too: looking for it once takes longer than all that it holds is worth.
         gc.freeze()
         gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
         gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Let everything go in the end: libraries complain of what is left."""
-    gc.unfreeze()
 
 
 # Of the tests that run on every surface, those whose values also depend on the store.

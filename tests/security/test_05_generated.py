@@ -27,7 +27,7 @@ LIMITED = {
 }
 OPERATIONS = {(route.method, route.path): route.operation for route in all_routes()}
 SCHEMA: Any = schemathesis.openapi.from_dict(document())
-_HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
+HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 # A tool that cannot do what it was asked says nothing about the server.
 _TOOLS_FAULT = {502, 503, 504}
 
@@ -83,17 +83,8 @@ def send(limited: tuple[House, Counter[str]], case: Case[Any]) -> None:
     max_examples=2,
     deadline=None,
     phases=[Phase.generate],
-    suppress_health_check=_HEALTH,
+    suppress_health_check=HEALTH,
     derandomize=True,
 )
 def test_no_request_passes_its_scope(case: Case[Any], limited: tuple[House, Counter[str]]) -> None:
-    send(limited, case)
-
-
-@pytest.mark.slow
-@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
-@settings(max_examples=100, deadline=None, phases=[Phase.generate], suppress_health_check=_HEALTH)
-def test_many_requests_do_not_pass_their_scope(
-    case: Case[Any], limited: tuple[House, Counter[str]]
-) -> None:
     send(limited, case)

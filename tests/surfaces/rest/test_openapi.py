@@ -104,7 +104,7 @@ def send(rest: Served, case: Case[Any]) -> None:
         assert answer["error"]
 
 
-_HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
+HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 
 
 @SCHEMA.parametrize()  # type: ignore[untyped-decorator]
@@ -112,17 +112,10 @@ _HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.functi
     max_examples=2,
     deadline=None,
     phases=[Phase.generate],
-    suppress_health_check=_HEALTH,
+    suppress_health_check=HEALTH,
     derandomize=True,
 )
 def test_no_request_makes_the_server_fail(case: Case[Any], rest: Served) -> None:
-    send(rest, case)
-
-
-@pytest.mark.slow
-@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
-@settings(max_examples=200, deadline=None, phases=[Phase.generate], suppress_health_check=_HEALTH)
-def test_many_requests_do_not_make_the_server_fail(case: Case[Any], rest: Served) -> None:
     send(rest, case)
 
 
