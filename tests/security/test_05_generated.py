@@ -80,7 +80,7 @@ def send(limited: tuple[House, Counter[str]], case: Case[Any]) -> None:
 
 @SCHEMA.parametrize()  # type: ignore[untyped-decorator]
 @settings(
-    max_examples=2,
+    max_examples=1,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=HEALTH,

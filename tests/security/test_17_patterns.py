@@ -70,7 +70,7 @@ def test_the_tester_calls_nothing_slow_that_is_not() -> None:
 
 @pytest.mark.timeout(400)
 def test_every_pattern_of_the_package_is_linear() -> None:
-    found = try_all(collect_apart(), attacks_max=24)
+    found = try_all(collect_apart(), attacks_max=12)
 
     assert len(found) > 400
     assert [str(each) for each in found if each.wrong] == []

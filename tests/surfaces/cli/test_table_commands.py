@@ -31,13 +31,9 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_operation_is_a_command_by_its_name(cli: Cli, row: Operation) -> None:
-    pages = {cli(name, "--help").partition("Arguments")[0] for name in _names(row)}
-
-    assert all("Usage" in page for page in pages)
-
-
-def _names(row: Operation) -> set[str]:
-    return {row.name, alias_of(row.name), *(each for each in commands_of(row) if " " not in each)}
+    # The next test reads the help of the others.
+    for name in {row.name, alias_of(row.name)} - set(commands_of(row)):
+        assert "Usage" in cli(name, "--help")
 
 
 @pytest.mark.parametrize(("row", "words"), COMMANDS, ids=lambda each: getattr(each, "name", each))

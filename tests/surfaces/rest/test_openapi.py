@@ -109,7 +109,7 @@ HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.functio
 
 @SCHEMA.parametrize()  # type: ignore[untyped-decorator]
 @settings(
-    max_examples=2,
+    max_examples=1,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=HEALTH,
