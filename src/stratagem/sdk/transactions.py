@@ -63,7 +63,11 @@ class TransactionScope:
             raise
 
     def _block(self) -> OpenBlock | None:
-        return next((each for each in _BLOCKS.get() if each.scope is self), None)
+        # No generator: there are none for nearly every call, and each call asks.
+        for block in _BLOCKS.get():
+            if block.scope is self:
+                return block
+        return None
 
 
 class OpenBlock:

@@ -60,7 +60,7 @@ def purge(
 ) -> Erased:
     """Erase content from the log and from everything made of it, in the transaction at hand."""
     writer = store.writer(session)
-    erased = erase(SqlTransaction(writer, request, writer.log.head()), writer.queries, wanted)
+    erased = erase(SqlTransaction(writer).begin(request, writer.log.head()), writer.queries, wanted)
     if erased.events:
         replay_all(session, store, lambda _done, _total, _what: None)
     return erased

@@ -79,7 +79,7 @@ def begin(store: PostgresStore, connection: Connection) -> None:
     with store.writing(connection):
         writer = store.writer(session)
         head = writer.log.head()
-        transaction = SqlTransaction(writer, WriteRequest(actor="stratagem"), head)
+        transaction = SqlTransaction(writer).begin(WriteRequest(actor="stratagem"), head)
         if transaction.settings.number("read_models_version") == READ_MODELS_VERSION:
             return
         if head == Head(0, 0, GENESIS):

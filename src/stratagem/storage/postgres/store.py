@@ -46,7 +46,7 @@ from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.writer import make_writer
 from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure
-from stratagem.storage.relational.group_commit import CommitBatch, Ticket
+from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.session import Shape
 from stratagem.storage.relational.store import SqlStore
@@ -389,7 +389,7 @@ class PostgresStore(SqlStore):
                     cache.forget_unlogged()
                 else:
                     cache.clear()
-                after = CommitBatch(writer, (psycopg.Error,)).run(batch, before)
+                after = BatchRunner(writer, (psycopg.Error,)).run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
             sent, head = True, after if after.sequence > before.sequence else None

@@ -17,7 +17,7 @@ import orjson
 from stratagem.engine.events import SALT_BYTES, Draft, Head, content_hash, event_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.storage.contract import Appended, WriteRequest
-from stratagem.storage.relational.interner import Subjects
+from stratagem.storage.relational.interner import NumberedName
 from stratagem.storage.relational.projector import Fact, Projector
 from stratagem.storage.relational.session import Parameter
 from stratagem.storage.relational.writer import SqlWriter
@@ -26,39 +26,49 @@ __all__ = ["Appender"]
 
 
 class Appender:
-    """Appends the events of one transaction, all in the name of one request.
+    """Appends the events of one transaction after another, those of each in the name of a request.
 
     `wall` is the clock time, `at` the recorded time: later than that of every earlier transaction,
     even when the clock was set back.
     """
 
-    def __init__(self, writer: SqlWriter, request: WriteRequest, head: Head) -> None:
+    head: Head
+    wall: int
+    at: int
+
+    def __init__(self, writer: SqlWriter) -> None:
         self._writer = writer
         self._queries = writer.queries
-        self._request = request
         self._interner = writer.interner
         self._projector = Projector(writer)
+
+    def begin(self, request: WriteRequest, head: Head) -> tuple[int, int]:
+        """Begin a transaction after a head; return its clock time and its recorded time."""
+        self._request = request
+        self._projector.begin_transaction()
         self.head = head
-        self.wall = writer.adapters.clock()
+        self.wall = self._writer.adapters.clock()
         self.at = max(self.wall, head.at + 1)
+        return self.wall, self.at
 
     def append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
         """Append drafts to a branch; return where each landed and what it replaced."""
         # One call for the salts of all drafts: each is a system call.
         salts = self._writer.adapters.entropy(SALT_BYTES * len(drafts))
-        subjects = self._interner.subjects((draft.space, draft.key) for draft in drafts)
+        names = self._interner.number([(draft.space, draft.key) for draft in drafts])
         rows: list[tuple[Parameter, ...]] = []
         facts: list[Fact] = []
-        for place, draft in enumerate(drafts):
+        for place, (draft, name) in enumerate(zip(drafts, names, strict=True)):
             salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES]
-            row, fact = self._link(branch, draft, salt, subjects)
+            row, fact = self._link(branch, draft, salt, name)
             rows.append(row)
             facts.append(fact)
         self._queries.run_many("insert_event", rows)
         replaced = self._projector.apply(facts, self.wall)
         self.post(branch, facts)
+        at = self.at
         return [
-            Appended(fact.sequence, self.at, before)
+            Appended(fact.sequence, at, before)
             for fact, before in zip(facts, replaced, strict=True)
         ]
 
@@ -71,23 +81,21 @@ class Appender:
 
         They mirror the branch `default` alone.
         """
-        changes = [
-            (fact.sequence, fact.subject, fact.space.kind)
-            for fact in facts
-            if fact.subject is not None and fact.space is not None
-        ]
-        if changes and self._writer.branches.by_id(branch).name == DEFAULT_BRANCH:
-            self._writer.outbox.post(changes)
+        outbox = self._writer.outbox
+        if outbox.has_readers() and self._writer.branches.by_id(branch).name == DEFAULT_BRANCH:
+            outbox.post(
+                [
+                    (fact.sequence, fact.subject, fact.space.kind)
+                    for fact in facts
+                    if fact.subject is not None and fact.space is not None
+                ]
+            )
 
     def _link(
-        self, branch: int, draft: Draft, salt: bytes, subjects: Subjects
+        self, branch: int, draft: Draft, salt: bytes, name: NumberedName
     ) -> tuple[tuple[Parameter, ...], Fact]:
         """Make an event of a draft, and make it the head; return its row and its meaning."""
-        space_id = self._interner.space(draft.space) if draft.space else None
-        subject, is_new = None, False
-        if draft.key is not None:
-            assert space_id is not None, "a key is one in a space"
-            subject, is_new = subjects.take(space_id, draft.key)
+        space_id, subject, is_new = name
         sequence = self.head.sequence + 1
         payload = orjson.dumps(draft.content)
         content = content_hash(salt, draft.space, draft.key, payload)

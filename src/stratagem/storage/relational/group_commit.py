@@ -33,7 +33,7 @@ from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
 from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["CommitBatch", "Ticket", "WriterQueue"]
+__all__ = ["BatchRunner", "Ticket", "WriterQueue"]
 
 T = TypeVar("T")
 
@@ -41,27 +41,35 @@ T = TypeVar("T")
 class Ticket:
     """One piece of work in the writers' queue, and what became of it."""
 
+    __slots__ = ("_gate", "done", "error", "request", "result", "work")
+
     def __init__(self, work: Callable[[Transaction], Any], request: WriteRequest) -> None:
         self.work = work
         self.request = request
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
-        # Shut until the work is done, or its writer is to lead.
-        self._gate = threading.Lock()
-        self._gate.acquire()
+        # Most writers lead at once, and need none.
+        self._gate: threading.Lock | None = None
 
     def fail(self, error: BaseException) -> None:
         """Note that the work failed."""
         self.error = error
         self.done = True
 
+    def shut_gate(self) -> None:
+        """Have the writer wait until its work is done, or it is to lead."""
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
     def wait(self) -> None:
         """Wait to be woken."""
+        assert self._gate is not None, "who waits has shut the gate"
         self._gate.acquire()
 
     def wake(self) -> None:
         """Let the writer go on: its work is done, or it is to lead."""
+        assert self._gate is not None, "only those who wait are woken"
         self._gate.release()
 
 
@@ -110,10 +118,14 @@ class WriterQueue:
     def _enter(self, ticket: Ticket) -> bool:
         """Queue up; return whether to lead."""
         with self._order:
-            self._queue.append(ticket)
-            if self._leader is None:
+            leads = self._leader is None
+            if leads:
                 self._leader = ticket
-            return self._leader is ticket
+            else:
+                # Before anybody can find it in the queue, and wake its writer.
+                ticket.shut_gate()
+            self._queue.append(ticket)
+            return leads
 
     def _leave(self, ticket: Ticket) -> None:
         """Let the next in line lead, after a leader or one that was interrupted."""
@@ -171,17 +183,18 @@ def _interruption() -> StorageUnavailable:
     )
 
 
-class CommitBatch:
-    """A batch of work in one transaction that has begun.
+class BatchRunner:
+    """Runs batches of work by one writer, each in a transaction that has begun.
 
     `faults` are the driver's errors: after one of them everybody's work may be undone.
     """
 
-    __slots__ = ("_faults", "_writer")
+    __slots__ = ("_faults", "_transaction", "writer")
 
     def __init__(self, writer: SqlWriter, faults: tuple[type[Exception], ...]) -> None:
-        self._writer = writer
+        self.writer = writer
         self._faults = faults
+        self._transaction = SqlTransaction(writer)
 
     def run(self, batch: list[Ticket], head: Head) -> Head:
         """Run the work of a batch, and return the new head."""
@@ -194,7 +207,7 @@ class CommitBatch:
 
     def _run(self, ticket: Ticket, head: Head) -> Head:
         """Run one piece of work, or find the result of the same request."""
-        transaction = SqlTransaction(self._writer, ticket.request, head)
+        transaction = self._transaction.begin(ticket.request, head)
         earlier = transaction.earlier_result()
         if earlier is None:
             ticket.result = ticket.work(transaction)
@@ -205,7 +218,7 @@ class CommitBatch:
 
     def _run_apart(self, ticket: Ticket, head: Head) -> Head:
         """Run one piece of work of several; undo it alone if it fails."""
-        session = self._writer.queries.session
+        session = self.writer.queries.session
         session.execute("SAVEPOINT work")
         try:
             head = self._run(ticket, head)
@@ -215,7 +228,7 @@ class CommitBatch:
         except Exception as error:  # noqa: BLE001 -- its own writer raises it
             ticket.error = error
             # It may hold numbers and names that are being undone.
-            self._writer.cache.clear()
+            self.writer.cache.clear()
             session.execute("ROLLBACK TO work")
         session.execute("RELEASE work")
         return head

@@ -6,7 +6,7 @@ and keeps it for the life of the database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from stratagem.engine.events import Space
@@ -14,35 +14,17 @@ from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.records import SqlRecords
 from stratagem.storage.relational.session import NUMBER, Queries, Shape
 
-__all__ = ["Interner", "Subject", "Subjects"]
+__all__ = ["Interner", "NumberedName"]
 
 _NUMBER_AND_KEY = Shape[tuple[int, str]]()
 
 
-class Subject(NamedTuple):
-    """The number of a subject, and whether it has no event yet."""
+class NumberedName(NamedTuple):
+    """The numbers of what an event is about, and whether its subject has no event before it."""
 
-    number: int
+    space: int | None
+    subject: int | None
     is_new: bool
-
-
-class Subjects:
-    """The subjects of some events that are about to be appended, by space number and key."""
-
-    __slots__ = ("_subjects",)
-
-    def __init__(self, subjects: dict[tuple[int, str], Subject]) -> None:
-        self._subjects = subjects
-
-    def take(self, space: int, key: str) -> Subject:
-        """Return the subject of the next event about a key.
-
-        Events are taken in their order: only the first of several about a new subject finds it new.
-        """
-        subject = self._subjects[space, key]
-        if subject.is_new:
-            self._subjects[space, key] = Subject(subject.number, is_new=False)
-        return subject
 
 
 class Interner:
@@ -55,8 +37,38 @@ class Interner:
         self._cache = cache
         self._records = records
 
-    def space(self, space: Space) -> int:
-        """Return the number of a space."""
+    def number(self, names: Sequence[tuple[Space | None, str | None]]) -> list[NumberedName]:
+        """Return the numbers of what some events are about, each given by its space and key.
+
+        Names that were not known are all inserted here, in one statement: one by one they would
+        cost as much as their events.
+        """
+        known = self._cache.spaces
+        spaces = [space and (known.get(space) or self._space(space)) for space, _key in names]
+        # A dict and no set: new subjects are numbered in the order of their events, so that
+        # replaying a log and taking it over give the same numbers as appending did.
+        wanted = {
+            (space, key): None
+            for space, (_, key) in zip(spaces, names, strict=True)
+            if space is not None and key is not None
+        }
+        subjects = self._look_up(list(wanted)) if wanted else {}
+        new: dict[tuple[int, str], int] = {}
+        if len(subjects) < len(wanted):
+            new = self._insert([name for name in wanted if name not in subjects])
+        numbered: list[NumberedName] = []
+        for space, (_, key) in zip(spaces, names, strict=True):
+            if space is None or key is None:
+                numbered.append(NumberedName(space, None, is_new=False))
+                continue
+            # Only the first of several events about a new subject finds it new.
+            first = new.pop((space, key), None)
+            if first is not None:
+                subjects[space, key] = first
+            numbered.append(NumberedName(space, subjects[space, key], is_new=first is not None))
+        return numbered
+
+    def _space(self, space: Space) -> int:
         number = self._records.space_id(space)
         if number is None:
             row = self._queries.row(NUMBER, "insert_space", *space)
@@ -64,33 +76,14 @@ class Interner:
             number = self._cache.spaces[space] = row[0]
         return number
 
-    def subjects(self, names: Iterable[tuple[Space | None, str | None]]) -> Subjects:
-        """Return the subjects of some events, each given by its space and key.
-
-        Names that were not known are all inserted here, in one statement: one by one they would
-        cost as much as their events.
-        """
-        # A dict and no set: new subjects are numbered in the order of their events, so that
-        # replaying a log and taking it over give the same numbers as appending did.
-        wanted = dict.fromkeys(
-            (self.space(space), key)
-            for space, key in names
-            if space is not None and key is not None
-        )
-        found = self._look_up(list(wanted))
-        missing = [name for name in wanted if name not in found]
-        if missing:
-            found |= self._insert(missing)
-        return Subjects(found)
-
-    def _look_up(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], Subject]:
+    def _look_up(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], int]:
         # Most writes are about one record; a look-up by two scalars is then twice as fast as one
         # by an array.
         if len(names) == 1:
             number = self._queries.value(int, "subject_id", *names[0])
-            return {} if number is None else {names[0]: Subject(number, is_new=False)}
+            return {} if number is None else {names[0]: number}
         return {
-            (space, key): Subject(number, is_new=False)
+            (space, key): number
             for space in {space for space, _ in names}
             for number, key in self._queries.rows(
                 _NUMBER_AND_KEY,
@@ -100,12 +93,14 @@ class Interner:
             )
         }
 
-    def _insert(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], Subject]:
+    def _insert(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], int]:
         # The write lock is held, so no other writer can take the numbers that follow the last one.
         last = self._cache.subject_last
         if last is None:
             last = self._queries.number("subject_last")
         self._cache.subject_last = last + len(names)
-        numbered = [(number, *name) for number, name in enumerate(names, last + 1)]
-        self._queries.run_many("insert_subject", numbered)
-        return {(space, key): Subject(number, is_new=True) for number, space, key in numbered}
+        numbered = {name: number for number, name in enumerate(names, last + 1)}
+        self._queries.run_many(
+            "insert_subject", [(number, *name) for name, number in numbered.items()]
+        )
+        return numbered

@@ -110,14 +110,21 @@ class SqlOutboxWriter(SqlOutbox):
         self._queries.run("set_built", name, built)
         self._count_delivered(name, self._queries.rows(NUMBER, "settle_outbox_all", name, upto))
 
-    def post(self, changes: Sequence[tuple[int, int, str]]) -> None:
-        """Put changes of `default` (sequence, subject, kind of record) into the outbox."""
+    def has_readers(self) -> bool:
+        """Whether anybody elsewhere wants to be told of changes."""
+        return bool(self._registrations())
+
+    def _registrations(self) -> list[Registration]:
         if self._cache.projections is None:
             # Once for all who commit together: no other can register one before they end.
             self._cache.projections = self.projections()
+        return self._cache.projections
+
+    def post(self, changes: Sequence[tuple[int, int, str]]) -> None:
+        """Put changes of `default` (sequence, subject, kind of record) into the outbox."""
         rows = [
             (projection.name, sequence, subject)
-            for projection in self._cache.projections
+            for projection in self._registrations()
             for sequence, subject, kind in changes
             if kind in projection.kinds
         ]

@@ -114,13 +114,19 @@ class Projector:
         # table yet, and those that were looked up for all of the group.
         self._newest: dict[tuple[int, int], _ReplacedVersion | None] = {}
 
+    def begin_transaction(self) -> None:
+        """Forget what is left of a transaction that failed."""
+        self._tallies.clear()
+        self._newest.clear()
+
     def apply(self, facts: Sequence[Fact], wall: int) -> list[int | None]:
         """Bring the read models up to date; return the version each replaced that was visible.
 
         `wall` is the clock time; it decides what has expired.
         """
         rows = _Rows()
-        self._look_up_versions(facts)
+        if len(facts) >= _TOGETHER_MIN:
+            self._look_up_versions(facts)
         replaced = [self._project(fact, rows, wall) for fact in facts]
         self._write(rows)
         self._newest.clear()

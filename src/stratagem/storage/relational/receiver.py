@@ -85,18 +85,11 @@ class Receiver:
 
     def _write(self, events: list[Event]) -> list[Fact]:
         """Write the events of one transaction into the log; return what they mean."""
-        keys = [_storable_key(event.key) for event in events]
-        subjects = self._interner.subjects(
-            (event.space, key) for event, key in zip(events, keys, strict=True)
-        )
+        names = [(event.space, _storable_key(event.key)) for event in events]
+        numbered = self._interner.number(names)
         rows: list[tuple[Parameter, ...]] = []
         facts: list[Fact] = []
-        for event, key in zip(events, keys, strict=True):
-            space = self._interner.space(event.space) if event.space else None
-            subject, is_new = None, False
-            if key is not None:
-                assert space is not None, "a key is one in a space"
-                subject, is_new = subjects.take(space, key)
+        for event, (_, key), (space, subject, is_new) in zip(events, names, numbered, strict=True):
             rows.append((
                 event.sequence, event.at, event.wall, event.branch, event.kind, space, subject,
                 event.actor, event.request, event.origin, event.payload, event.salt,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -33,15 +33,15 @@ class _TransactionLog(SqlLog):
 
 
 class SqlTransaction:
-    """See `stratagem.storage.contract.Transaction`."""
+    """See `stratagem.storage.contract.Transaction`.
 
-    def __init__(self, writer: SqlWriter, request: WriteRequest, head: Head) -> None:
+    One lives as long as its writer, and is begun anew for each piece of work: putting its parts
+    together takes as long as one of its statements.
+    """
+
+    def __init__(self, writer: SqlWriter) -> None:
         self._writer = writer
-        self._request = request
-        self._first = head.sequence + 1
-        self._appender = appender = Appender(writer, request, head)
-        self.at = appender.at
-        self.wall = appender.wall
+        self._appender = appender = Appender(writer)
         self.kinds = writer.kinds
         self.log: SqlLog = _TransactionLog(writer, appender)
         self.branches = SqlBranchWriter(
@@ -61,6 +61,13 @@ class SqlTransaction:
         self.settings = writer.settings
         self.requests = writer.requests
 
+    def begin(self, request: WriteRequest, head: Head) -> Self:
+        """Begin with a piece of work; nothing is left of the one before, even if that failed."""
+        self._request = request
+        self._first = head.sequence + 1
+        self.wall, self.at = self._appender.begin(request, head)
+        return self
+
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
         return self._appender.append(branch.id, drafts)
 
@@ -76,10 +83,10 @@ class SqlTransaction:
         last = self._appender.head.sequence
         if last >= self._first:
             self._appender.end()
-        if self._request.id is not None:
-            request = self._request
+        request = self._request
+        if request.id is not None:
             stored = RequestResult(
-                request.actor, self._request.id, request.fingerprint, orjson.dumps(result),
+                request.actor, request.id, request.fingerprint, orjson.dumps(result),
                 self._first, last,
             )  # fmt: skip
             self.requests.record(stored)

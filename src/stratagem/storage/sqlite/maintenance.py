@@ -84,7 +84,7 @@ def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
         try:
             writer = store.writer(connection)
             erased = erase(
-                SqlTransaction(writer, request, writer.log.head()), writer.queries, wanted
+                SqlTransaction(writer).begin(request, writer.log.head()), writer.queries, wanted
             )
             if erased.events:
                 replay_all(connection, store, lambda _done, _total, _what: None)

@@ -155,6 +155,6 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
     request = WriteRequest(actor="stratagem")
-    transaction = SqlTransaction(store.writer(connection), request, Head(0, 0, GENESIS))
+    transaction = SqlTransaction(store.writer(connection)).begin(request, Head(0, 0, GENESIS))
     transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
     transaction.finish(None)

@@ -24,7 +24,7 @@ from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.group_commit import CommitBatch, Ticket
+from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.store import SqlStore
@@ -67,7 +67,7 @@ class _LastCommit(NamedTuple):
 
     connection: apsw.Connection
     data_version: int
-    writer: SqlWriter
+    runner: BatchRunner
     head: Head
 
 
@@ -109,6 +109,7 @@ class SqliteStore(SqlStore):
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
         self._last_commit: _LastCommit | None = None
+        self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
         try:
@@ -286,8 +287,14 @@ class SqliteStore(SqlStore):
             )
 
     def _commit(self, batch: list[Ticket]) -> None:
-        with translating_errors(self.location), self.lock_file():
-            self._commit_locked(batch)
+        with self._translating:
+            # As `lock_file` does, which takes as long as a statement: it is made of a generator.
+            self._refuse_unusable()
+            self._file_lock.acquire(self._lock_wait_seconds)
+            try:
+                self._commit_locked(batch)
+            finally:
+                self._file_lock.release()
 
     def _head_to_write_after(self, connection: apsw.Connection) -> Head:
         """Return the head, in the transaction that is to write after it.
@@ -321,10 +328,10 @@ class SqliteStore(SqlStore):
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
         try:
-            writer, head = self._begin_writing(connection)
-            head = CommitBatch(writer, (apsw.Error,)).run(batch, head)
+            runner, head = self._begin_writing(connection)
+            head = runner.run(batch, head)
             connection.execute("COMMIT")
-            self._last_commit = _LastCommit(connection, connection.data_version(), writer, head)
+            self._last_commit = _LastCommit(connection, connection.data_version(), runner, head)
         except BaseException as error:
             # The full-text index counts texts in memory, and may have counted wrong when the disk
             # failed below it: the next write begins with a connection that has read nothing yet.
@@ -332,10 +339,10 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._settle(batch, writer.cache)
+        self._settle(batch, runner.writer.cache)
 
-    def _begin_writing(self, connection: apsw.Connection) -> tuple[SqlWriter, Head]:
-        """Return the parts that write and the head, in the transaction that has begun.
+    def _begin_writing(self, connection: apsw.Connection) -> tuple[BatchRunner, Head]:
+        """Return what writes and the head, in the transaction that has begun.
 
         The version changes with every commit to the file, by whatever connection: as long as it
         is the one that our last commit left, what was known then is still true. Taken away here,
@@ -347,9 +354,10 @@ class SqliteStore(SqlStore):
             or last.connection is not connection
             or last.data_version != connection.data_version()
         ):
-            return self.writer(connection), self._head_to_write_after(connection)
+            runner = BatchRunner(self.writer(connection), (apsw.Error,))
+            return runner, self._head_to_write_after(connection)
         self._watch_clock(connection, last.head)
-        return last.writer, last.head
+        return last.runner, last.head
 
 
 def _state(path: str) -> tuple[int, int] | None:
