@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import ipaddress
 import logging
 import multiprocessing
@@ -163,6 +164,8 @@ def _serve(
     database.open_in_background()
     retention = ExecutionRetention(settings, database)
     retention.start()
+    # What is there by now stays: a collection that looked through it would hold up every call.
+    gc.freeze()
     try:
         server.run(sockets=[listener] if slot is None else [listener, slot.listen()])
     finally:
