@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.answers import read_cursor
 
 __all__ = ["PERSONAL", "is_personal", "read_both", "reads_both", "without_namespace"]
 
@@ -63,7 +64,7 @@ def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: 
 def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
     """Return the best hits of either, those that answer best by themselves first."""
     cursor, k = arguments.get("cursor"), arguments.get("k", limits.SEARCH_K_DEFAULT)
-    skip = int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else 0
+    skip = read_cursor(cursor) if isinstance(cursor, str) else 0
     if not isinstance(k, int) or skip + k > limits.SEARCH_K_MAX or (cursor and not skip):
         # Beyond what can be put together, or not to be read: the project's own goes on, or says so.
         return _of(project(arguments), _PROJECT)

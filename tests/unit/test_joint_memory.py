@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 import stratagem
 from stratagem.joint_memory import read_both
 
@@ -27,3 +29,14 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert "note" not in found
     assert missed["results"] == []
     assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'."
+
+
+@pytest.mark.parametrize("cursor", ["9" * 5_000, "٣", "-1", "next"])
+def test_a_cursor_that_no_answer_gave_is_refused(cursor: str) -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        call = partial(db.call, "strata_search")
+
+        with pytest.raises(stratagem.ValidationFailed) as refused:
+            read_both("strata_search", {"query": "x", "cursor": cursor}, call, call)
+
+    assert refused.value.details["field"] == "cursor"

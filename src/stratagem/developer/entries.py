@@ -309,6 +309,12 @@ class JsonDocuments(Entries):
         request_id: RequestId = None,
     ) -> DocumentChanged:
         """Add to the number at a place of a document; a missing one counts as 0."""
+        if not limits.INTEGER_MIN <= by <= limits.INTEGER_MAX:
+            raise ValidationFailed(
+                f"`by` is at most {limits.INTEGER_MAX:,}; nothing larger can be stored.",
+                field="by",
+                limit=limits.INTEGER_MAX,
+            )
         step = int(by) if float(by).is_integer() else by
 
         def change(number: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
@@ -64,6 +65,9 @@ from stratagem.storage.contract import Reader, Transaction
 __all__ = ["Gateway"]
 
 _SECOND = 1_000_000
+# No more digits: `int` raises on thousands of them.
+_SIZE = re.compile(r"([0-9]{1,18})\s*+(B|KB|MB|GB|)")
+_UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
 
 BatchResultT = TypeVar("BatchResultT", BatchSuccess, BatchFailure)
 T = TypeVar("T")
@@ -310,12 +314,6 @@ class Gateway:
 
         await parts.work.detach(item_of(call, "call", id_, parts.foundation.store.now()), run)
         return _start_answer(id_)
-
-    def execute_now(
-        self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
-    ) -> CallAnswer:
-        """Run a tool, from a thread that has no event loop."""
-        return self._parts.home.run(lambda: self.execute(given, progress))
 
     async def batch(self, given: inputs.BatchInput) -> BatchAnswer:
         """Run several calls, at once or in order; each has a result of its own."""
@@ -813,12 +811,7 @@ def _bytes(size: int | str) -> int:
 
 
 def _parse_size(text: str) -> int:
-    units = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "B": 1}
-    stripped = text.strip().upper()
-    for unit, factor in units.items():
-        number = stripped.removesuffix(unit).strip()
-        if number != stripped and number.isdecimal():
-            return int(number) * factor
-    if stripped.isdecimal():
-        return int(stripped)
-    raise ValidationFailed('A size is a number of bytes, or such as "100MB".', field="maxSize")
+    found = _SIZE.fullmatch(text.strip().upper())
+    if found is None:
+        raise ValidationFailed('A size is a number of bytes, or such as "100MB".', field="maxSize")
+    return int(found[1]) * _UNITS[found[2]]

@@ -144,3 +144,12 @@ def test_a_foreign_page_is_refused(rest: Served) -> None:
     rebound = rest.client.get("/api/mcp/tools", headers={"host": "evil.example"})
 
     assert (there.status_code, rebound.status_code) == (403, 403)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "--5", "٣", "1_000"])
+def test_a_number_of_a_query_is_written_in_few_plain_digits(rest: Served, number: str) -> None:
+    for parameter in ("limit", "cursor"):
+        answer = rest.client.get("/api/mcp/executions", params={parameter: number})
+
+        assert answer.status_code == 400, answer.text[:300]
+        assert answer.json()["error"]["details"]["field"] == parameter

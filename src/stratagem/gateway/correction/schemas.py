@@ -149,7 +149,7 @@ class Ready:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and name in here:
                 here = here[name]
-            elif isinstance(here, list) and name.isdecimal() and int(name) < len(here):
+            elif isinstance(here, list) and name in map(str, range(len(here))):
                 here = here[int(name)]
             else:
                 return None

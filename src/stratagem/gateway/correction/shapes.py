@@ -237,7 +237,11 @@ def _is_typed(value: dict[str, Any]) -> bool:
 
 def _list_of_numbered(value: dict[str, Any]) -> list[Any] | None:
     """Return the list that an object with the numbers of its elements as names stands for."""
-    if not value or not all(name.isdecimal() and name.isascii() for name in value):
+    # No number of an element is longer, and `int` raises on thousands of digits.
+    digits = len(str(len(value)))
+    if not value or not all(
+        name.isdecimal() and name.isascii() and len(name) <= digits for name in value
+    ):
         return None
     # {"1": 10} alone may count something.
     first = min(map(int, value)) if value.keys() != {"1"} else -1

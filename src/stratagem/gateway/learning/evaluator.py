@@ -17,7 +17,7 @@ import orjson
 from cachetools import TTLCache
 
 from stratagem import limits
-from stratagem.errors import BranchNotFound, CorrectionUnavailable, StratagemError
+from stratagem.errors import BranchNotFound, CorrectionUnavailable, StratagemError, blame_of
 from stratagem.gateway.correction import (
     Candidate,
     Correction,
@@ -78,7 +78,9 @@ class CorrectionHealth:
         self._faults: dict[ServiceName, str] = {}
 
     def record_failure(self, part: ServiceName, error: BaseException) -> None:
-        """Note that a part did not work."""
+        """Note that a part did not work; what a caller gave says nothing about it."""
+        if isinstance(error, StratagemError) and blame_of(error.code) in {"arguments", "caller"}:
+            return
         if part not in self._faults:
             logger.warning("corrections do without the %s: %s", part, error)
         self._faults[part] = f"{type(error).__name__}: {error}"[:300]

@@ -182,7 +182,7 @@ async def _edit(visit: Visit, fields: dict[str, str]) -> Done:
 
 def _duration(text: str) -> str | int | None:
     plain = text.strip()
-    return int(plain) if plain.isdecimal() else plain or None
+    return whole_number(plain, field="ttl") if plain.isdecimal() else plain or None
 
 
 def _undo_restore(fields: dict[str, str], version: str, expected: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 
 __all__ = ["arguments_of"]
 
+# No more digits: `int` raises on thousands of them.
+_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 _TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -75,7 +78,7 @@ def _query(request: Request, route: Route) -> dict[str, Any]:
 def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
     """Read the text of a parameter as what it is for; what does not fit is refused later."""
     kind = schema.get("type")
-    if kind == "integer" and text.lstrip("-").isdecimal():
+    if kind == "integer" and _INTEGER.fullmatch(text):
         return int(text)
     if kind == "number":
         return _number(text)
