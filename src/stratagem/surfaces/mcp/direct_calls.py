@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
-import orjson
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.runner import modern_error_data, serve_one
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from mcp.shared.dispatcher import CallOptions, DispatchContext, as_request_id
-from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.dispatcher import as_request_id
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
     MCP_METHOD_HEADER,
@@ -31,10 +29,13 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import LOG_LEVEL_META_KEY, RequestId
+from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stratagem.mcp_messages import AnswerContext, encode_message
+from stratagem.surfaces.serving.request_scope import prepend_message
 
 __all__ = ["DirectCalls"]
 
@@ -54,55 +55,20 @@ _QUIET_SECONDS: Final = 15.0
 _NOTIFIED: Final = ("progressToken", LOG_LEVEL_META_KEY)
 
 
-@dataclass(slots=True)
-class _DirectCall(DispatchContext[TransportContext]):
+@dataclass(slots=True, kw_only=True)
+class _DirectCall(AnswerContext):
     """One call, and what the library is to know of it: nothing can be sent but its answer."""
 
-    _request_id: RequestId
     params: dict[str, Any]
     route: InboundModernRoute
     request: Request
     # By it the call is stopped; what runs in a thread is waited for, as by the library.
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    _cancel_requested: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def transport(self) -> TransportContext:
-        return TransportContext(
-            kind="streamable-http", can_send_request=False, headers=self.request.headers
-        )
-
-    @property
-    def can_send_request(self) -> bool:
-        return False
-
-    @property
-    def request_id(self) -> RequestId:
-        return self._request_id
 
     @property
     def message_metadata(self) -> ServerMessageMetadata:
+        """The request, by which tools know who calls."""
         return ServerMessageMetadata(request_context=self.request)
-
-    @property
-    def cancel_requested(self) -> anyio.Event:
-        return self._cancel_requested
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        del params, opts
-        raise NoBackChannelError(method)
-
-    async def notify(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> None:
-        """Send nothing: nothing was asked for."""
-
-    async def progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Report nothing: nobody asked for it."""
 
 
 class DirectCalls:
@@ -125,7 +91,7 @@ class DirectCalls:
         message = await receive()
         call = await self._read(scope, headers, message)
         if call is None:
-            await self._app(scope, _replay(message, receive), send)
+            await self._app(scope, prepend_message(message, receive), send)
         else:
             await self._answer(call, receive, send)
 
@@ -169,7 +135,10 @@ class DirectCalls:
             await self._security.validate_request(request, is_post=True) is not None
         ):
             return None
-        return _DirectCall(request_id, params, route, request)
+        transport = TransportContext(
+            kind="streamable-http", can_send_request=False, headers=request.headers
+        )
+        return _DirectCall(transport, request_id, params=params, route=route, request=request)
 
     async def _answer(self, call: _DirectCall, receive: Receive, send: Send) -> None:
         """Run a call; a client that goes away stops it."""
@@ -227,25 +196,7 @@ class DirectCalls:
                 fault = modern_error_data(error)
                 status = ERROR_CODE_HTTP_STATUS.get(fault.code, _OK)
                 answer["error"] = fault.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return status, _encode(answer)
-
-
-def _encode(answer: Mapping[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(answer)
-    except TypeError:
-        # Large integers.
-        return json.dumps(answer, separators=(",", ":")).encode()
-
-
-def _replay(first: Message, receive: Receive) -> Receive:
-    """Return a source that gives a message once more, and then what follows it."""
-    waiting: list[Message] = [first]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
+        return status, encode_message(answer)
 
 
 async def _wait_for_end(receive: Receive) -> None:

@@ -1,12 +1,12 @@
-"""What is attached to the ASGI scope of a request on its way through the server."""
+"""What is attached to an ASGI request on its way through the server, or put back into it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from starlette.types import Scope
+from starlette.types import Message, Receive, Scope
 
-__all__ = ["LARGE_ARGUMENTS", "LOG_FIELDS", "PRINCIPAL", "sender_of"]
+__all__ = ["LARGE_ARGUMENTS", "LOG_FIELDS", "PRINCIPAL", "prepend_message", "sender_of"]
 
 # Who sent the request; None where no authentication is needed.
 PRINCIPAL: Final = "stratagem.principal"
@@ -22,3 +22,13 @@ def sender_of(scope: Scope) -> str:
     if principal is not None:
         return str(principal.identity.key)
     return str((scope.get("client") or ("",))[0])
+
+
+def prepend_message(first: Message, receive: Receive) -> Receive:
+    """Return what receives a message once more that was read already, and then what follows it."""
+    waiting = [first]
+
+    async def receive_next() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_next

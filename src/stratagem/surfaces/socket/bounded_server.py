@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import orjson
 import socketio
 from engineio.packet import Packet
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
@@ -22,6 +22,7 @@ from stratagem.surfaces.admission.quotas import UnauthenticatedSockets
 from stratagem.surfaces.cluster.relay import worker_sid
 from stratagem.surfaces.serving.json_bodies import check_depth
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
+from stratagem.surfaces.serving.request_scope import prepend_message
 from stratagem.surfaces.serving.responses import error_response
 
 __all__ = ["BoundedJson", "BoundedPosts", "BoundedServer", "TooDeepData", "WebsocketsOnly"]
@@ -229,23 +230,13 @@ class BoundedPosts:
                 await error_response(error, enveloped=True)(scope, receive, send)
                 return
         await self._app(
-            scope, _prepend({"type": "http.request", "body": b"".join(parts)}, receive), send
+            scope, prepend_message({"type": "http.request", "body": b"".join(parts)}, receive), send
         )
 
     def _bytes_max(self, scope: Scope) -> int:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         authenticated = any(map(self._is_authenticated, query.get("sid", ())))
         return limits.REQUEST_BYTES_MAX if authenticated else limits.UNKNOWN_SOCKET_BYTES_MAX
-
-
-def _prepend(first: Message, receive: Receive) -> Receive:
-    """Receive one message, and then what comes after it."""
-    waiting = [first]
-
-    async def receive_next() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return receive_next
 
 
 class WebsocketsOnly:

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import logging
 from abc import abstractmethod
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
 import anyio.abc
-import orjson
 from mcp.shared.dispatcher import (
     CallOptions,
-    DispatchContext,
     Dispatcher,
     OnNotify,
     OnNotifyIntercept,
@@ -33,7 +30,7 @@ from mcp.shared.dispatcher import (
     coerce_request_id,
     run_notify_intercept,
 )
-from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 from mcp.types import (
     CONNECTION_CLOSED,
@@ -47,6 +44,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from stratagem import limits
+from stratagem.mcp_messages import AnswerContext
 from stratagem.spans import fail_span, start_span
 
 __all__ = [
@@ -54,7 +52,6 @@ __all__ = [
     "Message",
     "MessageDispatcher",
     "PendingRequest",
-    "encode_message",
     "read_message",
 ]
 
@@ -258,7 +255,7 @@ class MessageDispatcher(Dispatcher[TransportContext]):
             self._report_progress(params or {})
         # In the order of arrival, so that what a subscription brings is not overtaken by its end.
         if not run_notify_intercept(self._handlers.intercept, method, params):
-            self._spawn(_contain(self._handlers.notification(_Incoming(self), method, params)))
+            self._spawn(_contain(self._handlers.notification(self._context(), method, params)))
 
     def _report_progress(self, params: Mapping[str, Any]) -> None:
         token, done = as_request_id(params.get("progressToken")), _number(params.get("progress"))
@@ -276,7 +273,7 @@ class MessageDispatcher(Dispatcher[TransportContext]):
         assert self._handlers is not None
         answer: Message = {"jsonrpc": "2.0", "id": request_id}
         try:
-            context = _Incoming(self, request_id)
+            context = self._context(request_id)
             answer["result"] = await self._handlers.request(context, method, params)
         except MCPError as error:
             answer["error"] = error.error.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -287,6 +284,9 @@ class MessageDispatcher(Dispatcher[TransportContext]):
             answer["error"] = {"code": INTERNAL_ERROR, "message": "Internal error"}
         await self._send(answer)
 
+    def _context(self, request_id: RequestId | None = None) -> _Incoming:
+        return _Incoming(_TRANSPORT, request_id, dispatcher=self)
+
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -294,49 +294,17 @@ class MessageDispatcher(Dispatcher[TransportContext]):
         return task
 
 
-@dataclass(slots=True)
-class _Incoming(DispatchContext[TransportContext]):
-    """What the SDK's session is given with a message: no server is asked anything in return."""
+@dataclass(slots=True, kw_only=True)
+class _Incoming(AnswerContext):
+    """A message of the server, for the SDK's session; what that notifies is sent as usual."""
 
-    _dispatcher: MessageDispatcher
-    _request_id: RequestId | None = None
-    _cancel_requested: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def transport(self) -> TransportContext:
-        return _TRANSPORT
-
-    @property
-    def can_send_request(self) -> bool:
-        return False
-
-    @property
-    def request_id(self) -> RequestId | None:
-        return self._request_id
-
-    @property
-    def message_metadata(self) -> None:
-        return None
-
-    @property
-    def cancel_requested(self) -> anyio.Event:
-        return self._cancel_requested
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        del params, opts
-        raise NoBackChannelError(method)
+    dispatcher: MessageDispatcher
 
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
-        await self._dispatcher.notify(method, params, opts)
-
-    async def progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Report nothing: none of our answers takes long enough."""
+        """Send a notification to the server."""
+        await self.dispatcher.notify(method, params, opts)
 
 
 def read_message(data: bytes | str) -> Message:
@@ -349,15 +317,6 @@ def read_message(data: bytes | str) -> Message:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise ValueError("not a message of JSON-RPC 2.0")
     return message
-
-
-def encode_message(message: Message) -> bytes:
-    """Return a message as JSON."""
-    try:
-        return orjson.dumps(message)
-    except TypeError:
-        # Large integers, and halves of characters.
-        return json.dumps(message, separators=(",", ":")).encode()
 
 
 def _outcome(message: Message) -> Outcome:

@@ -38,9 +38,9 @@ from stratagem.gateway.handlers.upstream.dispatcher import (
     Message,
     MessageDispatcher,
     PendingRequest,
-    encode_message,
     read_message,
 )
+from stratagem.mcp_messages import encode_message
 
 __all__ = [
     "Authorize",

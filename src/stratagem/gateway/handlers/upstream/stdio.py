@@ -29,10 +29,10 @@ from stratagem.gateway.handlers.upstream.dispatcher import (
     Message,
     MessageDispatcher,
     PendingRequest,
-    encode_message,
     read_message,
 )
 from stratagem.gateway.handlers.upstream.upstream_tools import clean_line
+from stratagem.mcp_messages import encode_message
 
 __all__ = ["ServerProcess", "open_process"]
 
