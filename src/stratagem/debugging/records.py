@@ -238,10 +238,6 @@ class IncidentRecords:
             each for each, counts in self.marked_outcomes(solutions) if counts
         )
 
-    def every_outcome(self, solution_id: str) -> list[Outcome]:
-        """Return the outcomes of a solution alone, whether they count or not, oldest first."""
-        return self._reports_on(solution_id)
-
     def report(self, solution: Solution, lookup_id: str) -> tuple[str, bool] | None:
         """Return the first report of a lookup on a fix: its id, and what the last one says."""
         reports = [

@@ -14,7 +14,7 @@ from stratagem import limits
 from stratagem.errors import ToolUnavailable
 from stratagem.gateway.handlers.child_processes import run_worker
 
-__all__ = ["OfficeFormat", "read_file", "read_rows", "read_text", "write_file"]
+__all__ = ["OfficeFormat", "read_file", "read_text", "write_file"]
 
 OfficeFormat = Literal["xlsx", "docx", "pdf"]
 
@@ -51,12 +51,6 @@ async def read_file(
 async def read_text(data: bytes, format_: OfficeFormat, *, seconds: float) -> str:
     """Return the text of a document, as Markdown where it has headings and tables."""
     return str((await read_file(data, format_, seconds=seconds))["text"])
-
-
-async def read_rows(data: bytes, *, seconds: float, sheet: str | None = None) -> list[list[Any]]:
-    """Return the rows of a sheet."""
-    rows: list[list[Any]] = (await read_file(data, "xlsx", seconds=seconds, sheet=sheet))["rows"]
-    return rows
 
 
 async def write_file(content: Any, format_: OfficeFormat, *, seconds: float) -> bytes:

@@ -74,10 +74,6 @@ class PythonRunner:
         self._tools[made.name] = made
         return made
 
-    def entry_point_names(self) -> list[str]:
-        """Return the names that installed packages offer as entry points; imports nothing."""
-        return sorted(self._find_entry_points())
-
     def find(self, handler: Handler) -> PythonTool:
         """Return the function that a handler names; import it if necessary.
 

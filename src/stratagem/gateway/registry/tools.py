@@ -23,7 +23,6 @@ from stratagem.gateway.secret_grants import fingerprint
 
 __all__ = [
     "CATEGORY_DEFAULT",
-    "STATUSES",
     "Configuration",
     "Status",
     "Tool",
@@ -31,7 +30,6 @@ __all__ = [
     "summary_of",
 ]
 
-STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
 CATEGORY_DEFAULT: Final = "utility"
 # A description that begins with it, or a sentence of it that says so: "DEPRECATED: use …",
 # "(deprecated)", "This tool is deprecated". Tools about deprecated packages are not meant.

@@ -28,10 +28,8 @@ from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.request_scope import PRINCIPAL
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["SETTING_NAMES", "Console", "Visit"]
+__all__ = ["Console", "Visit"]
 
-# What stays in every address while somebody goes from page to page.
-SETTING_NAMES: Final = ("workspace", "branch", "at")
 _MOMENT_NAMES: Final = ("as_of", "asOf")
 
 
