@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -156,6 +157,14 @@ class Served:
     def execute(self, tool: str, arguments: Any, expected: int = 200, **more: Any) -> Any:
         body = {"arguments": arguments, **more}
         return self.call("POST", f"/api/mcp/tools/{tool}/execute", body, expected)
+
+    @contextmanager
+    def sending(self, path: str, body: Any) -> Iterator[None]:
+        """Send a request; at the end of the block its client goes away without an answer."""
+        with closing(HTTPConnection(urlsplit(self.url).netloc, timeout=60)) as connection:
+            headers = {"content-type": "application/json"}
+            connection.request("POST", path, json.dumps(body), headers)
+            yield
 
     def kill(self) -> None:
         self.process.kill()

@@ -116,8 +116,8 @@ def test_code_that_misbehaves_hurts_only_its_own_call(
     assert refused["code"] == "PERMISSION_DENIED"
     rest.as_administrator("tool_update", {"toolId": name, "handler": handler})
 
-    status = 504 if said == "TIMEOUT" else 502
-    error = rest.execute(name, {}, status, options={"timeout": 1500})
+    status, milliseconds = (504, 1_500) if said == "TIMEOUT" else (502, 60_000)
+    error = rest.execute(name, {}, status, options={"timeout": milliseconds})
 
     assert error["code"] == said
     assert rest.execute("calculator", {"expression": "1 + 1"})["result"]["result"] == 2
@@ -136,7 +136,7 @@ def test_a_catastrophic_pattern_cannot_hang_the_server(
     )
 
     assert response.status_code == 400
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
 
 
 def test_a_foreign_page_is_refused(rest: Served) -> None:

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.surfaces.rest.conftest import Register
@@ -253,12 +252,9 @@ def test_a_pipeline_goes_on_after_the_server_was_killed_in_the_middle_of_a_step(
                 "handler": {"type": "webhook", "url": service.url(path)},
             }
             server.call("POST", "/api/mcp/tools", definition, 201)
-        with pytest.raises(Exception, match=r"(?i)timed? ?out|disconnect|closed|reset"):
-            server.client.post(
-                "/api/mcp/pipelines", json={"name": "p", "steps": steps}, timeout=1.5
-            )
-        assert service.count("/second") == 1
-        server.kill()
+        with server.sending("/api/mcp/pipelines", {"name": "p", "steps": steps}):
+            eventually(lambda: service.count("/second") == 1)
+            server.kill()
     service.answers["/second"] = lambda said: as_json({"got": said["path"]})
 
     with serving(database, "--allow-host", service.host) as server:
@@ -320,11 +316,17 @@ def _timed_out(rest: Served, service: Service, register: Register) -> dict[str, 
     service.answers["/hang"] = lambda _said: None
     service.hung_up.clear()
     name = register("/hang")["name"]
-    begun = time.monotonic()
-    error: dict[str, Any] = rest.execute(name, {}, 504, options={"timeout": 300})
-    assert time.monotonic() - begun < 5
+    called = service.count("/hang")
+    error: dict[str, Any] = {}
+    # On a busy machine a call may be stopped before it reaches the service.
+    for milliseconds in (300, 3_000, 15_000):
+        begun = time.monotonic()
+        error = rest.execute(name, {}, 504, options={"timeout": milliseconds})
+        assert time.monotonic() - begun < 25
+        if service.count("/hang") > called:
+            break
     # The work itself was stopped, not only the waiting.
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
     return error
 
 
@@ -415,19 +417,20 @@ def test_work_is_listed_cancelled_and_ended_when_its_client_goes_away(
     assert eventually(lambda: len(service.received) > begun)
     (work,) = rest.call("GET", "/api/mcp/work")["work"]
     cancelled = rest.call("DELETE", f"/api/mcp/work/{started['executionId']}")
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
     outcome = eventually(
         lambda: rest.call("GET", f"/api/mcp/work/{started['executionId']}").get("outcome")
     )
     service.hung_up.clear()
-    with pytest.raises(httpx2.ReadTimeout):
-        rest.client.post(f"/api/mcp/tools/{name}/execute", json={}, timeout=0.5)
+    called = service.count("/hang")
+    with rest.sending(f"/api/mcp/tools/{name}/execute", {}):
+        eventually(lambda: service.count("/hang") > called)
 
     assert work["executionId"] == started["executionId"]
     assert work["detached"]
     assert cancelled == {"executionId": started["executionId"], "cancelled": True}
     assert outcome["state"] == "failed"
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
     assert eventually(lambda: not rest.call("GET", "/api/mcp/work")["work"])
 
 
@@ -437,9 +440,9 @@ def test_a_pipeline_whose_client_went_away_is_found_and_resumed(
     service.answers["/left"] = lambda _said: None
     service.hung_up.clear()
     steps = [{"tool": register(path)["name"], "arguments": {}} for path in ("/done", "/left")]
-    with pytest.raises(httpx2.ReadTimeout):
-        rest.client.post("/api/mcp/pipelines", json={"name": "p", "steps": steps}, timeout=1.5)
-    assert service.hung_up.wait(5)
+    with rest.sending("/api/mcp/pipelines", {"name": "p", "steps": steps}):
+        eventually(lambda: service.count("/left"))
+    assert service.hung_up.wait(20)
     (left,) = eventually(
         lambda: [
             each
@@ -453,4 +456,4 @@ def test_a_pipeline_whose_client_went_away_is_found_and_resumed(
 
     assert resumed["output"] == {"done": True}
     assert service.count("/done") == 1
-    assert not rest.call("GET", "/api/mcp/work")["work"]
+    assert eventually(lambda: not rest.call("GET", "/api/mcp/work")["work"])

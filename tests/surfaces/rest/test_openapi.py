@@ -90,7 +90,7 @@ def test_the_samples_of_the_page_work_when_they_are_pasted(
 def send(rest: Served, case: Case[Any]) -> None:
     if (case.method.upper(), case.path) in _LEFT_OUT:
         return
-    response = case.call(base_url=rest.url, headers={"origin": rest.url}, timeout=30)
+    response = case.call(base_url=rest.url, headers={"origin": rest.url}, timeout=60)
     if response.status_code not in _TOOLS_FAULT:
         case.validate_response(response, checks=[not_a_server_error])
     if response.content == b"Invalid HTTP request received.":

@@ -40,7 +40,8 @@ class Team:
 
     def answered(self, path: str) -> list[int]:
         """Return the processes that answered requests for a path, in their order."""
-        text = self.served.log.read_text("utf-8")
+        # The last line may not be whole yet.
+        text = self.served.log.read_text("utf-8").rpartition("\n")[0]
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         return [line["process"] for line in lines if line.get("path", "").startswith(path)]
 
@@ -50,7 +51,9 @@ class Team:
         with ThreadPoolExecutor(4) as threads:
             list(
                 threads.map(
-                    lambda _: httpx2.get(f"{self.url}/health", trust_env=False, verify=False),
+                    lambda _: httpx2.get(
+                        f"{self.url}/health", trust_env=False, verify=False, timeout=60
+                    ),
                     range(4),
                 )
             )

@@ -69,7 +69,7 @@ def spread(clients: Callable[..., list[Client]], transport: str = "websocket") -
     """Return clients of at least two processes."""
     made: list[Client] = []
     while len({process_of(each) for each in made}) < 2:
-        assert len(made) < 20
+        assert len(made) < 40
         made += clients(1, transport)
     return made
 
@@ -88,7 +88,7 @@ def test_workers_that_have_nothing_to_do_sleep(team: Team) -> None:
         return most / (time.monotonic() - began)
 
     # What an earlier test began may still be ending.
-    eventually(lambda: wake_ups_per_second() < 35, 20)
+    eventually(lambda: wake_ups_per_second() < 35, 60)
 
 
 @pytest.mark.parametrize("transport", ["polling", "both"])
@@ -100,9 +100,9 @@ def test_clients_that_poll_are_served(
         for _ in range(5):
             answer = client.ask("mcp:tools:list", {"search": "calculator"})
             assert answer["success"], answer
-    relayed = len(set(team.answered("/socket.io")))
 
-    assert relayed >= 2, "requests of one socket met several processes"
+    # Requests of one socket met several processes; a request is logged after it was answered.
+    eventually(lambda: len(set(team.answered("/socket.io"))) >= WORKERS)
     if transport == "both":
         for client in made:
             assert client.hear(lambda each: "upgraded" in each)["upgraded"] == "websocket"
@@ -122,6 +122,7 @@ def test_an_event_reaches_the_clients_of_every_process_once(
             f"{team.url}/api/mcp/tools",
             json={"name": name, "handler": handler, **TOOL},
             trust_env=False,
+            timeout=60,
         )
         assert response.status_code == 201
     heard = [[each.event("mcp:tool:available")["name"] for _ in names] for each in made]
@@ -142,6 +143,7 @@ def test_a_tool_of_a_client_is_called_from_every_process(
             f"{team.url}/api/mcp/tools/shout/execute",
             json={"arguments": {"text": "you"}},
             trust_env=False,
+            timeout=60,
         )
         assert response.json()["data"]["result"] == {"said": "YOU"}, response.text
 
@@ -155,20 +157,26 @@ def test_a_client_that_hangs_or_leaves_elsewhere_hurts_only_the_call(
     *hosts, caller = spread(clients)
     host = next(each for each in hosts if process_of(each) != process_of(caller))
     assert host.ask("mcp:tool:register", {"name": "hang", **TOOL})["success"]
-    asked = {"toolName": "hang", "arguments": {}, "options": {"timeout": 500}}
-    hung = caller.ask("mcp:tool:execute", asked)
+    hung: dict[str, Any] = {}
+    # On a busy machine a call may be stopped before it reaches the client.
+    for milliseconds in (500, 5_000, 20_000):
+        asked = {"toolName": "hang", "arguments": {}, "options": {"timeout": milliseconds}}
+        hung = caller.ask("mcp:tool:execute", asked)
+        if not host.none("mcp:tool:call"):
+            break
+    call = host.event("mcp:tool:call")
     told = host.event("mcp:tool:cancel")
     leaving = caller.send("mcp:tool:execute", {"toolName": "hang", "arguments": {}})
-    host.event("mcp:tool:call")
-    host.event("mcp:tool:call")
+    host.event("mcp:tool:call", lambda data: data["executionId"] != call["executionId"])
     began = time.monotonic()
     host.process.kill()
-    left = caller.hear(lambda each: each.get("ack") == leaving, 20)["data"]
+    left = caller.hear(lambda each: each.get("ack") == leaving)["data"]
 
     assert hung["error"]["code"] == "TIMEOUT"
     assert told["toolName"] == "hang"
     assert not left["success"]
-    assert time.monotonic() - began < 10
+    # Without waiting for an answer as long as a call may take.
+    assert time.monotonic() - began < limits.EXECUTION_SECONDS_DEFAULT - 5
     # The tool went with its client, so that another one can host it.
     eventually(lambda: not caller.ask("mcp:tool:get", {"toolId": "hang"})["success"])
 
@@ -185,13 +193,14 @@ def test_a_tool_of_a_client_that_is_there_is_not_taken_over(
 
 
 def test_whoever_claims_to_be_handed_on_is_not_believed(team: Team) -> None:
-    told = httpx2.post(f"{team.url}/messages", json={"messages": []}, trust_env=False)
+    told = httpx2.post(f"{team.url}/messages", json={"messages": []}, trust_env=False, timeout=60)
     odd = [
         httpx2.get(
             f"{team.url}/socket.io/",
             params={"EIO": "4", "transport": "polling", "sid": sid},
             headers={CLIENT_HEADER: "10.0.0.1"},
             trust_env=False,
+            timeout=60,
         ).status_code
         for sid in ("0.nobody", "1.nobody", "2.nobody", "77.x", "-1.x", "٣.x", "." * 500)
         for _ in range(3)
@@ -221,7 +230,11 @@ def refuses_strangers(team: Team) -> bool:
     path = "/api/mcp/strangers"
     statuses = [
         httpx2.get(
-            f"{team.url}{path}", headers={"connection": "close"}, trust_env=False, verify=False
+            f"{team.url}{path}",
+            headers={"connection": "close"},
+            trust_env=False,
+            verify=False,
+            timeout=60,
         ).status_code
         for _ in range(4)
     ]
@@ -231,7 +244,7 @@ def refuses_strangers(team: Team) -> bool:
 def create_token(team: Team, name: str) -> str:
     options = ["token", "create", name, "--admin", "--rate", "60", "--json"]
     made = CliRunner().invoke(app, ["--db", team.place, *options])
-    eventually(lambda: refuses_strangers(team), 20)
+    eventually(lambda: refuses_strangers(team), 60)
     return str(json.loads(made.stdout)["token"])
 
 
@@ -246,6 +259,7 @@ def test_a_rate_holds_for_all_processes_together(team: Team) -> None:
             headers={"authorization": f"Bearer {token}", "connection": "close"},
             trust_env=False,
             verify=False,
+            timeout=60,
         ).status_code
         for _ in range(110)
     ]
@@ -254,7 +268,8 @@ def test_a_rate_holds_for_all_processes_together(team: Team) -> None:
 
     assert len(met) >= WORKERS
     assert set(statuses) == {200, 429}
-    assert statuses.count(200) <= 60 + refilled + 15
+    # Each process alone would grant 60.
+    assert statuses.count(200) <= 60 + refilled + 30
 
 
 def test_wrong_tokens_are_counted_by_all_processes_together(team: Team) -> None:
@@ -266,6 +281,7 @@ def test_wrong_tokens_are_counted_by_all_processes_together(team: Team) -> None:
             headers={"authorization": "Bearer strat_wrong", "connection": "close"},
             trust_env=False,
             verify=False,
+            timeout=60,
         ).status_code
         for _ in range(limits.WRONG_TOKENS_PER_MINUTE + 40)
     ]
@@ -273,7 +289,7 @@ def test_wrong_tokens_are_counted_by_all_processes_together(team: Team) -> None:
 
     assert len({*team.answered("/api/mcp/wrong")}) >= WORKERS
     assert set(statuses) == {401, 429}
-    assert statuses.count(401) <= limits.WRONG_TOKENS_PER_MINUTE + refilled + 15
+    assert statuses.count(401) <= limits.WRONG_TOKENS_PER_MINUTE + refilled + 30
 
 
 def test_nothing_is_left_of_where_they_met(team: Team) -> None:
@@ -282,7 +298,7 @@ def test_nothing_is_left_of_where_they_met(team: Team) -> None:
     found = sorted(each.name for each in folder.iterdir())
     workers = team.workers()
     team.served.kill()
-    psutil.wait_procs(workers, timeout=15)
+    psutil.wait_procs(workers, timeout=60)
 
     assert private == 0
     assert found == [f"{number}.sock" for number in range(WORKERS)]

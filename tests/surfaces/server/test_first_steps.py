@@ -260,7 +260,7 @@ def test_the_log_says_who_asked_and_in_which_workspace(guarded: tuple[Served, st
 def _lines(served: Served, *wanted: str) -> dict[str, Any]:
     """Return the lines about some requests; they are written after the answers were sent."""
     found: dict[str, Any] = {}
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not found.keys() >= set(wanted) and time.monotonic() < end:
         time.sleep(0.02)
         whole = served.log.read_text("utf-8").rpartition("\n")[0]

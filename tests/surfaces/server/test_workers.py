@@ -159,7 +159,7 @@ def test_tokens_are_needed_and_refused_in_every_process(team: Team) -> None:
         return answer
 
     made = token("create", "ada", "--admin")
-    eventually(lambda: all(fresh(team, raises(Unauthenticated, lambda db: db.memory.status()))), 20)
+    eventually(lambda: all(fresh(team, raises(Unauthenticated, lambda db: db.memory.status()))), 60)
 
     def known(_db: Any) -> bool:
         with connect(team.url, token=made["token"], patience=0) as db:
@@ -167,21 +167,25 @@ def test_tokens_are_needed_and_refused_in_every_process(team: Team) -> None:
 
     assert all(fresh(team, known))
     token("revoke", "ada")
-    eventually(lambda: all(fresh(team, raises(Unauthenticated, known))), 20)
+    eventually(lambda: all(fresh(team, raises(Unauthenticated, known))), 60)
 
 
 def test_workers_end_with_the_process_that_started_them(team: Team) -> None:
     workers = team.settled()
     team.served.kill()
-    _, alive = psutil.wait_procs(workers, timeout=15)
+    _, alive = psutil.wait_procs(workers, timeout=60)
 
     assert alive == []
 
 
 @pytest.mark.parametrize("workers", ["2", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path, workers: str) -> None:
+    told_to_end = threading.Event()
+
     def slowly(_said: Any) -> tuple[int, str, bytes]:
-        time.sleep(1)
+        assert told_to_end.wait(60)
+        # A moment in which they begin to end.
+        time.sleep(0.2)
         return 200, "application/json", b'{"done": true}'
 
     answers: list[httpx2.Response] = []
@@ -199,7 +203,7 @@ def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path, wor
             path = f"{server.url}/api/mcp/tools/slow/execute"
             asking = threading.Thread(
                 target=lambda: answers.append(
-                    httpx2.post(path, json={"arguments": {}}, timeout=20, trust_env=False)
+                    httpx2.post(path, json={"arguments": {}}, timeout=60, trust_env=False)
                 )
             )
             asking.start()
@@ -208,8 +212,9 @@ def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path, wor
             for each in psutil.Process(server.process.pid).children():
                 each.terminate()
             server.process.terminate()
-            asking.join(20)
-            status = server.process.wait(20)
+            told_to_end.set()
+            asking.join(60)
+            status = server.process.wait(60)
     with closing(stratagem.open(str(tmp_path / "ending.db"), embedder="none")) as db:
         kept = db.gateway.executions(tool_id="slow")
 

@@ -79,7 +79,7 @@ class Client:
             self._kept.append(self._heard.get())
         return all(each.get("event") != name for each in self._kept)
 
-    def hear(self, fits: Callable[[dict[str, Any]], bool], seconds: float = 15) -> dict[str, Any]:
+    def hear(self, fits: Callable[[dict[str, Any]], bool], seconds: float = 60) -> dict[str, Any]:
         for place, each in enumerate(self._kept):
             if fits(each):
                 return self._kept.pop(place)

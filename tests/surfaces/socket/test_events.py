@@ -37,7 +37,7 @@ def test_a_tool_is_called(client: Client) -> None:
     given = {
         "toolName": "calculator",
         "arguments": {"expression": "6 * 7"},
-        "options": {"timeout": 5000, "retries": 2},
+        "options": {"timeout": 60_000, "retries": 2},
         "context": {"requestId": "r-7"},
     }
 
@@ -97,16 +97,21 @@ def test_a_call_that_takes_too_long_is_stopped_and_told(socket: Client, service:
     service.hung_up.clear()
     socket.ask("mcp:tool:register", webhook(service, "hanging", "/hang"))
 
-    # Long enough to reach the service, where this is the first call that leaves the server.
-    answer = socket.ask(
-        "mcp:tool:execute", {"toolName": "hanging", "arguments": {}, "options": {"timeout": 1500}}
-    )
+    answer: dict[str, Any] = {}
+    # On a busy machine a call may be stopped before it reaches the service.
+    for milliseconds in (1_000, 5_000, 20_000):
+        options = {"timeout": milliseconds}
+        answer = socket.ask(
+            "mcp:tool:execute", {"toolName": "hanging", "arguments": {}, "options": options}
+        )
+        if service.count("/hang"):
+            break
 
     assert answer["error"]["code"] == "TIMEOUT"
     assert socket.event("mcp:tool:timeout")["toolName"] == "hanging"
     assert socket.event("mcp:tool:result")["success"] is False
     assert socket.event("mcp:error")["code"] == "TIMEOUT"
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
 
 
 def test_a_call_can_be_cancelled(
@@ -161,14 +166,14 @@ def test_a_client_that_goes_away_ends_what_it_called_unless_it_was_detached(
         leaving.process.kill()
 
     call_and_leave(data)
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
     call_and_leave({**data, "async": True})
     assert not service.hung_up.wait(1)
 
     detached = [each for each in socket.ask("mcp:work:list")["data"]["work"] if each["detached"]]
     assert len(detached) == 1
     socket.ask("mcp:tool:cancel", {"executionId": detached[0]["executionId"]})
-    assert service.hung_up.wait(5)
+    assert service.hung_up.wait(20)
     socket.ask("mcp:tool:remove", {"toolId": "left"})
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,7 @@ from stratagem.gateway.definitions.schemas import Schema, check
 from stratagem.gateway.handlers.python import PythonRunner, describe_function, tool
 from stratagem.gateway.handlers.threads import Threads
 from tests.unit.gateway.attempts import attempt
+from tests.unit.gateway.handlers.upstream.servers import eventually
 
 
 def call(function: Any, arguments: Mapping[str, Any] | None = None) -> Any:
@@ -365,18 +367,22 @@ def test_a_result_that_lies_about_its_type_is_given_as_it_is() -> None:
     assert call(liar) == "text"
 
 
-async def stopped_after(runner: PythonRunner, name: str, seconds: float = 0.05) -> float:
-    began = time.monotonic()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await runner.run({"type": "python", "name": name}, attempt({}))
-    return time.monotonic() - began
+async def stop(runner: PythonRunner, name: str, begun: threading.Event) -> None:
+    """Call a function, and cancel the call once it has begun."""
+    call = asyncio.create_task(runner.run({"type": "python", "name": name}, attempt({})))
+    assert await asyncio.to_thread(begun.wait, 60)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(60):
+            await call
 
 
 def test_a_function_that_never_ends_is_stopped() -> None:
     progress = {"count": 0}
+    spinning, obstinate = threading.Event(), threading.Event()
 
     def spin() -> None:
+        spinning.set()
         while True:
             progress["count"] += 1
 
@@ -384,6 +390,7 @@ def test_a_function_that_never_ends_is_stopped() -> None:
         caught = 0
         while True:
             try:
+                obstinate.set()
                 while True:
                     time.sleep(0.001)
             except BaseException:
@@ -392,11 +399,11 @@ def test_a_function_that_never_ends_is_stopped() -> None:
                     raise
 
     async def both() -> None:
-        runner = PythonRunner()
+        runner = PythonRunner(Threads(grace_seconds=60))
         runner.add(spin)
         runner.add(stubborn)
-        assert await stopped_after(runner, "spin") < 1
-        assert await stopped_after(runner, "stubborn") < 1
+        await stop(runner, "spin", spinning)
+        await stop(runner, "stubborn", obstinate)
         assert runner.threads_abandoned == 0
 
     asyncio.run(both())
@@ -407,26 +414,28 @@ def test_a_function_that_never_ends_is_stopped() -> None:
 
 def test_a_thread_that_cannot_be_stopped_is_counted_and_the_number_is_bounded() -> None:
     reading, writing = os.pipe()
+    begun = threading.Event()
 
     def stuck() -> None:
-        # Waits in C, where no exception arrives.
-        os.read(reading, 1)
+        # Waits in C, where no exception arrives; one that came just before does not count.
+        while True:
+            with suppress(SystemExit):
+                begun.set()
+                os.read(reading, 1)
+                return
 
     async def many() -> None:
         runner = PythonRunner(Threads(threads_max=4, abandoned_max=2, grace_seconds=0.06))
         runner.add(stuck)
-        assert await stopped_after(runner, "stuck") < 1
-        await stopped_after(runner, "stuck")
+        for _ in range(2):
+            begun.clear()
+            await stop(runner, "stuck", begun)
         assert runner.threads_abandoned == 2
         with pytest.raises(ExecutionFailed, match="hang") as refused:
             await runner.run({"type": "python", "name": "stuck"}, attempt({}))
         assert refused.value.safe
         os.close(writing)
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            if not runner.threads_abandoned:
-                break
-        assert runner.threads_abandoned == 0
+        await eventually(lambda: runner.threads_abandoned == 0)
 
     asyncio.run(many())
     os.close(reading)
@@ -434,13 +443,13 @@ def test_a_thread_that_cannot_be_stopped_is_counted_and_the_number_is_bounded() 
 
 def test_no_more_threads_run_at_once_than_are_allowed() -> None:
     running = {"now": 0, "most": 0}
-    guard = threading.Lock()
+    guard, go_on = threading.Lock(), threading.Event()
 
     def work() -> None:
         with guard:
             running["now"] += 1
             running["most"] = max(running.values())
-        time.sleep(0.01)
+        go_on.wait(60)
         with guard:
             running["now"] -= 1
 
@@ -448,7 +457,12 @@ def test_no_more_threads_run_at_once_than_are_allowed() -> None:
         runner = PythonRunner(Threads(threads_max=3))
         runner.add(work)
         handler = {"type": "python", "name": "work"}
-        await asyncio.gather(*(runner.run(handler, attempt({})) for _ in range(12)))
+        calls = asyncio.gather(*(runner.run(handler, attempt({})) for _ in range(12)))
+        await eventually(lambda: running["now"] >= 3)
+        # A moment in which more of them could begin.
+        await asyncio.sleep(0.02)
+        go_on.set()
+        await calls
 
     asyncio.run(many())
 
@@ -457,17 +471,19 @@ def test_no_more_threads_run_at_once_than_are_allowed() -> None:
 
 def test_a_coroutine_is_cancelled() -> None:
     ended = []
+    begun = threading.Event()
 
     async def wait() -> None:
+        begun.set()
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         finally:
             ended.append(True)
 
     async def once() -> None:
         runner = PythonRunner()
         runner.add(wait)
-        await stopped_after(runner, "wait")
+        await stop(runner, "wait", begun)
 
     asyncio.run(once())
 
