@@ -79,12 +79,14 @@ class Server:
     def start(self) -> None:
         options = f"-h 127.0.0.1 -p {self.port} -k {self._data}"
         log = str(self.folder / "data" / "server.log")
-        self._run("pg_ctl", "-w", "-D", str(self._data), "-l", log, "-o", options, "start")
+        self._run(
+            "pg_ctl", "-w", "-t", "300", "-D", str(self._data), "-l", log, "-o", options, "start"
+        )
 
     def stop(self, mode: str = "fast") -> None:
         """Stop the server; `immediate` is as good as killing it."""
         with suppress(subprocess.CalledProcessError):
-            self._run("pg_ctl", "-w", "-m", mode, "-D", str(self._data), "stop")
+            self._run("pg_ctl", "-w", "-t", "300", "-m", mode, "-D", str(self._data), "stop")
 
     def destroy(self) -> None:
         self.stop("immediate")
@@ -125,7 +127,7 @@ class Server:
             user = {"user": _other_user().pw_name}
             if not _open_to_all(path):
                 path = self._programs / _copy_of_package(path, self._programs)
-        _package().pgexec.pgexec(command, arguments, bin_path=path, cwd="/", timeout=60, **user)
+        _package().pgexec.pgexec(command, arguments, bin_path=path, cwd="/", timeout=300, **user)
 
 
 @contextmanager

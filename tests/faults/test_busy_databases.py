@@ -20,8 +20,10 @@ from tests.faults.opening import examine, open_with
 from tests.faults.processes import Child, Voice, child
 
 WAIT = 0.4
-# Whoever comes while another thread waits begins a wait of its own; then slow machines.
-WAIT_AT_MOST = 2 * WAIT + 2.0
+# Far from what it takes on a slow machine, and from what it took by default (30 seconds) or if each
+# of many threads waited in its turn.
+WAIT_AT_MOST = 20.0
+THREADS = 100
 
 
 @pytest.fixture
@@ -110,7 +112,7 @@ def test_reading_goes_on_while_somebody_holds_the_database(
             assert recalled(other, "city") == "Oslo"
         with stratagem.open(location, embedder="none") as other:
             assert recalled(other, "city") == "Oslo"
-        assert time.monotonic() - begun < WAIT + 2.0
+        assert time.monotonic() - begun < WAIT_AT_MOST
 
 
 def test_every_waiting_thread_is_told_in_time(db: stratagem.Stratagem) -> None:
@@ -123,13 +125,13 @@ def test_every_waiting_thread_is_told_in_time(db: stratagem.Stratagem) -> None:
         waits.append(time.monotonic() - begun)
 
     with held(db, hold_lock_file):
-        threads = [threading.Thread(target=write, args=[number]) for number in range(16)]
+        threads = [threading.Thread(target=write, args=[number]) for number in range(THREADS)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    assert len(waits) == 16
+    assert len(waits) == THREADS
     assert max(waits) < WAIT_AT_MOST
     assert db.memory.status().keys == 1
 
@@ -173,7 +175,7 @@ def test_a_long_wait_that_ends_well_loses_nothing(tmp_path: Path) -> None:
             assert waiting.is_alive()
 
             release.touch()
-            waiting.join(20)
+            waiting.join(60)
 
         assert recalled(db, "city") == "Bergen"
 

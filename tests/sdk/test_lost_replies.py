@@ -133,7 +133,7 @@ def test_a_call_that_failed_is_told_at_once(behind: Behind, fault: Any) -> None:
     with pytest.raises(ExecutionFailed) as failed:
         behind.db.gateway.execute(name, {}, context={"agentId": WORD})
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert failed.value.details.get("repeated") == (True if fault != "none" else None)
     assert len(behind.db.gateway.executions(tool_id=name)) == 1
 

@@ -131,7 +131,7 @@ def serving_app(server: Notes | HeaderNotes) -> Iterator[None]:
         yield
     finally:
         running.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 class HeaderNotes:
@@ -163,7 +163,7 @@ class HeaderNotes:
 @contextmanager
 def tls_proxy(target: str, port: int) -> Iterator[None]:
     """Take requests over TLS, with a certificate of our own, and pass them on."""
-    client = httpx2.Client(base_url=target, trust_env=False, verify=False)
+    client = httpx2.Client(base_url=target, trust_env=False, verify=False, timeout=60)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -192,7 +192,7 @@ def tls_proxy(target: str, port: int) -> Iterator[None]:
         server.shutdown()
         server.server_close()
         client.close()
-        thread.join(10)
+        thread.join(60)
 
 
 def _certificate(folder: Path) -> tuple[str, str]:
@@ -208,7 +208,7 @@ class Browser:
     """As much of a browser as signs in: cookies, redirects and forms."""
 
     def __init__(self) -> None:
-        self.client = httpx2.Client(trust_env=False, verify=False, timeout=20)
+        self.client = httpx2.Client(trust_env=False, verify=False, timeout=60)
 
     def close(self) -> None:
         self.client.close()

@@ -235,7 +235,7 @@ def health_of(server: Served) -> Callable[[], int]:
     host, port = server.url.removeprefix("http://").split(":")
 
     def ask() -> int:
-        connection = HTTPConnection(host, int(port), timeout=10)
+        connection = HTTPConnection(host, int(port), timeout=60)
         try:
             connection.request("GET", "/health")
             return connection.getresponse().status

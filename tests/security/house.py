@@ -79,7 +79,7 @@ class House:
             client = httpx2.Client(
                 base_url=self.url,
                 headers={**given, **headers},
-                timeout=30,
+                timeout=60,
                 trust_env=False,
                 # Reading certificates takes longer than all the rest, and there is none here.
                 verify=False,
@@ -92,7 +92,7 @@ class House:
         auth = {"token": self.tokens[token]} if token else None
         if auth and workspace:
             auth["workspace"] = workspace
-        client.connect(self.url, auth=auth, transports=["websocket"], wait_timeout=10)
+        client.connect(self.url, auth=auth, transports=["websocket"], wait_timeout=60)
         # One that the server has ended is not closed by the client.
         self.stack.callback(client.eio.ws.close)
         self.stack.callback(client.disconnect)
@@ -199,12 +199,12 @@ class House:
             return Outcome("unauthenticated", None, str(error))
         events = {each.operation: event for event, each in EVENTS.items()}
         if name == "tool_execute":
-            answer = client.call("mcp:tool:execute", arguments, timeout=20)
+            answer = client.call("mcp:tool:execute", arguments, timeout=60)
         elif name in {"tools_batch", "tools_pipeline"}:
-            answer = client.call(events[name], arguments, timeout=20)
+            answer = client.call(events[name], arguments, timeout=60)
         else:
             data = {"toolName": name, "arguments": arguments}
-            answer = client.call("mcp:tool:execute", data, timeout=20)
+            answer = client.call("mcp:tool:execute", data, timeout=60)
         client.disconnect()
         if not answer["success"]:
             return Outcome(_code(answer["error"]), answer, json.dumps(answer))

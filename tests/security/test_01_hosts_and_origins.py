@@ -25,7 +25,7 @@ TOOL = {"name": "t", "description": "d", "inputSchema": {"type": "object"}}
 def speak(house: House, lines: list[str]) -> str:
     """Send the head of a request and nothing of its body; return the first line of the answer."""
     place = urlsplit(house.url)
-    with socket.create_connection((place.hostname, place.port), timeout=10) as line:
+    with socket.create_connection((place.hostname, place.port), timeout=60) as line:
         line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         return line.recv(1000).decode().splitlines()[0]
 

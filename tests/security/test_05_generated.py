@@ -66,7 +66,7 @@ def send(limited: tuple[House, Counter[str]], case: Case[Any]) -> None:
     house, seen = limited
     for name, scopes in LIMITED.items():
         headers = {"authorization": f"Bearer {house.tokens[name]}", "origin": house.url}
-        response = case.call(base_url=house.url, headers=headers, timeout=30)
+        response = case.call(base_url=house.url, headers=headers, timeout=60)
         status = response.status_code
         seen[f"{name} {status}"] += 1
         told = (name, case.method, case.path, status, response.content[:300])

@@ -173,7 +173,7 @@ def test_every_event_asks_for_its_scope(scoped: House) -> None:
     client = scoped.open_socket("memory:write")
 
     answers = {
-        name: client.call(name, {"name": "x", "toolId": "x", "requiredTools": ["x"]}, timeout=10)
+        name: client.call(name, {"name": "x", "toolId": "x", "requiredTools": ["x"]}, timeout=60)
         for name in events()
     }
 

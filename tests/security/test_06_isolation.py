@@ -213,10 +213,10 @@ def test_sockets_hear_of_their_own_workspace_only(two: House) -> None:
     tool = {"description": "d", "inputSchema": {"type": "object"}, "handler": handler}
 
     for name, client in sockets.items():
-        answer = client.call("mcp:tool:register", {"name": f"for-{name}", **tool}, timeout=10)
+        answer = client.call("mcp:tool:register", {"name": f"for-{name}", **tool}, timeout=60)
         assert answer["success"], answer
     for client in sockets.values():
-        client.call("mcp:tools:list", {}, timeout=10)
+        client.call("mcp:tools:list", {}, timeout=60)
 
     assert heard == {"red": ["for-red"], "blue": ["for-blue"]}
 

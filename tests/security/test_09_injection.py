@@ -100,7 +100,7 @@ def test_nobody_but_an_administrator_names_a_program(house: House) -> None:
         tool = {"name": "t", "description": "d", "inputSchema": {}, "handler": handler}
         refused = house.client("member").post("/api/mcp/tools", json=tool)
         assert refused.status_code == 403, refused.text
-        event = house.open_socket("member").call("mcp:tool:register", tool, timeout=10)
+        event = house.open_socket("member").call("mcp:tool:register", tool, timeout=60)
         assert event["error"]["code"] == "PERMISSION_DENIED"
     assert house.call("mcp", "member", "server_add", {"name": "x"}).error == "permission_denied"
     assert limits.TOKEN_NAME_CHARS_MAX

@@ -34,7 +34,7 @@ def test_a_description_hides_nothing(house: House, surface: Surface) -> None:
     if surface == "rest":
         assert house.client("admin").post("/api/mcp/tools", json=tool).status_code == 201
     else:
-        answer = house.open_socket("admin").call("mcp:tool:register", tool, timeout=10)
+        answer = house.open_socket("admin").call("mcp:tool:register", tool, timeout=60)
         assert answer["success"], answer
 
     told = house.client("admin").get(f"/api/mcp/tools/{name}").json()["data"]["tool"]
@@ -147,7 +147,7 @@ def test_no_tool_looks_like_one_of_somebody_else(house: House) -> None:
 def test_a_hosted_tool_is_taken_away_by_its_owner_or_an_administrator_only(house: House) -> None:
     def register(role: str, name: str) -> None:
         hosted = {"name": name, "description": "d", "inputSchema": {"type": "object"}}
-        answer = house.open_socket(role).call("mcp:tool:register", hosted, timeout=10)
+        answer = house.open_socket(role).call("mcp:tool:register", hosted, timeout=60)
         assert answer["success"], answer
 
     register("admin", "hosted-by-admin")

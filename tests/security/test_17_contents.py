@@ -96,7 +96,7 @@ def _executions(house: House, surface: Surface, token: str) -> list[dict[str, An
         answer = response.json()["data"]
     elif surface == "socket":
         client = house.open_socket(token)
-        answer = client.call("mcp:tool:executions", {"limit": 200}, timeout=20)["data"]
+        answer = client.call("mcp:tool:executions", {"limit": 200}, timeout=60)["data"]
         client.disconnect()
     else:
         answer = house.call(surface, token, "tool_executions", {"limit": 200}).answer

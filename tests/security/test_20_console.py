@@ -67,7 +67,7 @@ PATHS = (
 
 
 def browser(house: House) -> httpx2.Client:
-    client = httpx2.Client(base_url=house.url, headers=HTML, trust_env=False, timeout=30)
+    client = httpx2.Client(base_url=house.url, headers=HTML, trust_env=False, timeout=60)
     house.stack.callback(client.close)
     return client
 
@@ -456,14 +456,14 @@ def test_a_database_is_examined_once_at_a_time(
 
     def examine_slowly(*given: Any) -> Any:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return examine(*given)
 
     monkeypatch.setattr(store, "examine", examine_slowly)
     client, answers = signed_in(house, "admin"), []
     first = threading.Thread(target=lambda: answers.append(send(client, "/system", "check")))
     first.start()
-    assert begun.wait(30)
+    assert begun.wait(60)
     second = send(signed_in(house, "admin"), "/system", "check")
     go_on.set()
     first.join(60)

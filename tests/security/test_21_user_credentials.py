@@ -311,7 +311,7 @@ def test_a_person_signs_in_from_the_command_line(
     back = browser.sign_in(address, "op@work", query_of(address)["redirect_uri"])
     shown = browser.client.get(back)
     browser.close()
-    said, _ = signing_in.communicate(timeout=30)
+    said, _ = signing_in.communicate(timeout=60)
     monkeypatch.setenv("STRATAGEM_SECRET_KEY_FILE", key)
     operator = Caller("cli", authority="operator")
     with opened(path, allow_hosts=("127.0.0.1:*",)) as runtime:

@@ -20,18 +20,18 @@ def test_a_thread_that_reads_slowly_takes_nothing_from_the_others(
     def read_slowly() -> operations.Rows:
         if threading.current_thread() is slow:
             reading.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
         return read_memory()
 
     monkeypatch.setattr(operations, "SYSTEMS", ((read_slowly, SYSTEMS[0][1]), *SYSTEMS[1:]))
     table = Table()
     slow = threading.Thread(target=lambda: table["strata_recall"])
     slow.start()
-    assert reading.wait(30)
+    assert reading.wait(60)
     before = table["tool_help"]
 
     go_on.set()
-    slow.join(30)
+    slow.join(60)
 
     assert table["tool_help"] is before
     assert len(table) == len(operations.TABLE)

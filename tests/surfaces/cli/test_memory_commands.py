@@ -364,7 +364,7 @@ def test_events_are_followed_as_they_come(tmp_path: Path) -> None:
                 db.memory.log("step", number)
                 seen.append(json.loads(process.stdout.readline())["data"])
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
 
     assert seen == [1, 2, 3]
 

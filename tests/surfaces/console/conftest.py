@@ -42,7 +42,7 @@ class Console:
     def browser(self, **headers: str) -> httpx2.Client:
         """Return a client that keeps cookies and asks for pages, as browsers do."""
         return httpx2.Client(
-            base_url=self.url, headers={**HTML, **headers}, trust_env=False, timeout=30
+            base_url=self.url, headers={**HTML, **headers}, trust_env=False, timeout=60
         )
 
     def operator(self) -> httpx2.Client:
@@ -91,7 +91,9 @@ def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=120_000
+        )
         yield browser
         browser.close()
 
@@ -112,7 +114,7 @@ def signed_in(
 ) -> Iterator[BrowserContext]:
     """A browser with all rights."""
     context = chromium.new_context(base_url=console.url, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     context.add_cookies(sign_in_cookies)
     yield context
     context.close()

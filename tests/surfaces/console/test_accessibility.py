@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext
 from tests.manifest import proves
 
 # The example is made, and a browser started, for whichever test comes first.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 VIEWS = (
     "/", "/search?q=slow+customs", "/memory?ns=harbor", "/memory/entry?ns=harbor&key=api/rate-limit",
     "/sessions/transcript?ns=harbor&id=kickoff", "/branches/compare?theirs=pricing-by-container",

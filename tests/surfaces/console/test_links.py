@@ -12,7 +12,7 @@ from tests.manifest import proves
 from tests.surfaces.console.conftest import Console
 
 # The example is made for whichever test comes first.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 PAGES_MAX = 90
 # Their values choose what a page shows; others only which record.
 CHOICES = {"side", "form", "order", "status", "kind", "type", "colour"}

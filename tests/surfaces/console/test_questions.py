@@ -13,7 +13,7 @@ from tests.surfaces.console.conftest import Console, Visitor
 
 CLICKS_MAX = 5
 # The example is made, and a browser started, for whichever test comes first.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @proves("console:questions")

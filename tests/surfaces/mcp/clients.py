@@ -140,7 +140,7 @@ class Stdio:
 
     def end(self) -> tuple[int, str, str]:
         """Close stdin; return the status, and what was still written."""
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out.decode(), err.decode()
 
 

@@ -47,7 +47,7 @@ def post(
     ]
     message = {"jsonrpc": "2.0", "id": "a1", "method": "tools/call", "params": params}
     content = json.dumps(message).encode() if body is None else body
-    return httpx2.post(f"{url}/mcp", content=content, headers=headers, timeout=30)
+    return httpx2.post(f"{url}/mcp", content=content, headers=headers, timeout=60)
 
 
 def call(name: str, arguments: Any, **meta: Any) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_a_client_that_goes_away_stops_its_call(tmp_path: Path) -> None:
             client.sendall(head.encode() + body)
             eventually(lambda: service.count("/hang") == 1)
 
-        assert service.hung_up.wait(15)
+        assert service.hung_up.wait(20)
 
 
 def test_white_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:

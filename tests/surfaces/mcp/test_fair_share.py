@@ -45,7 +45,7 @@ class ActiveCalls:
 
     async def end(self) -> None:
         self.may_end.set()
-        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 5)
+        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 60)
 
 
 def trial(test: Callable[[ActiveCalls, Clock], object]) -> None:

@@ -157,7 +157,7 @@ async def test_changes_reach_the_clients_that_follow_them(legacy: Path, mode: Mo
         legacy, mode, callbacks={"message_handler": on_message}, **options
     ) as client:
         before = [each.name for each in (await client.list_prompts()).prompts]
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             if mode == "legacy":
                 await client.subscribe_resource("demo://one")
                 await client.call_tool("change", {})
@@ -198,7 +198,7 @@ async def test_a_registered_tool_changes_the_list_of_tools(path: Path) -> None:
             "inputSchema": {"type": "object"},
             "handler": {"type": "code", "language": "python", "code": "9"},
         }
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await client.list_tools()
             await client.call_tool("tool_register", tool)
             await heard.wait()
@@ -230,7 +230,7 @@ async def test_what_another_process_registers_is_told_once(path: Path, mode: Mod
     # Of a client that listens the handler would hear the same notice.
     callbacks = {"message_handler": on_message} if mode == "legacy" else {}
     async with connected(path, mode, callbacks=callbacks, **options) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await client.list_tools()
             if mode == "legacy":
                 await anyio.to_thread.run_sync(register)
@@ -269,7 +269,9 @@ async def test_clients_of_several_workers_are_told_of_changes(path: Path) -> Non
 
 def register(url: str, tool: dict[str, Any]) -> int:
     given = {**tool, "description": "Two."}
-    return httpx2.post(f"{url}/api/gateway/tools_pipeline", json=given, trust_env=False).status_code
+    return httpx2.post(
+        f"{url}/api/gateway/tools_pipeline", json=given, trust_env=False, timeout=60
+    ).status_code
 
 
 async def test_what_two_servers_have_is_served_with_the_server_before_it(legacy: Path) -> None:

@@ -151,7 +151,7 @@ async def test_a_trace_goes_on_to_the_server(gateway: str, mode: Mode) -> None:
 
 async def test_a_trace_of_a_rest_request_goes_on_too(gateway: str) -> None:
     address = gateway.removesuffix("/mcp")
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         answer = await http.post(
             f"{address}/api/mcp/tools/meta/execute",
             json={"arguments": {}},

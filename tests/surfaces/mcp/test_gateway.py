@@ -59,7 +59,7 @@ def registered(path: Path) -> Path:
                     "handler": {
                         "type": "code",
                         "language": "python",
-                        "code": "import time; time.sleep(30)",
+                        "code": "import time; time.sleep(300)",
                     },
                     "configuration": {"timeout": 300},
                 },
@@ -157,7 +157,7 @@ async def test_each_error_is_a_result_that_a_model_can_read(
     assert told["error"] == code
     assert told["hint"]
     assert told["details"]["executionId"].startswith("exec_")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 async def test_exposed_tools_are_tools_in_their_own_right(registered: Path) -> None:

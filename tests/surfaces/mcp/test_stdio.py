@@ -93,7 +93,7 @@ def test_a_signal_ends_the_process_in_good_order(path: Path, number: signal.Sign
 
         server.process.send_signal(number)
 
-        assert server.process.wait(timeout=20) == 0
+        assert server.process.wait(timeout=60) == 0
 
 
 def test_lines_that_are_no_messages_are_refused_and_the_next_one_is_answered(path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_the_official_client_is_not_left_waiting(path: Path, mode: Mode) -
 
     parameters = StdioServerParameters(command=command, args=arguments)
     async with Client(parameters, mode=mode, client_info=CLIENT) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             result = await client.call_tool("strata_store", {"key": "k", "value": deep})
 
     assert result.is_error

@@ -42,7 +42,7 @@ class Gateway:
         service.answers["/slow"] = self._answer
 
     def _answer(self, _said: Any) -> tuple[int, str, bytes]:
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(60)
         return 200, "application/json", b'{"answer": 42}'
 
     def ask(self, method: str, token: str = "", meta: Any = ABLE, **params: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Gateway:
         }
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
         answer = httpx2.post(
-            f"{self.url}/mcp", json=body, headers=headers, timeout=30, trust_env=False
+            f"{self.url}/mcp", json=body, headers=headers, timeout=60, trust_env=False
         )
         message: dict[str, Any] = read_message(answer)
         return message
@@ -133,7 +133,7 @@ def listened(gateway: Gateway, tasks: list[str], token: str = "", meta: Any = AB
     params = {"notifications": {"taskIds": tasks, "toolsListChanged": True}, "_meta": meta}
     body = {"jsonrpc": "2.0", "id": 31, "method": "subscriptions/listen", "params": params}
     with httpx2.stream(
-        "POST", f"{gateway.url}/mcp", json=body, headers=headers, timeout=20, trust_env=False
+        "POST", f"{gateway.url}/mcp", json=body, headers=headers, timeout=60, trust_env=False
     ) as stream:
         for line in stream.iter_lines():
             if line.startswith("data: "):

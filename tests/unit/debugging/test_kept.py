@@ -220,7 +220,7 @@ def test_of_two_processes_with_one_signature_exactly_one_writes(tmp_path: Path) 
         process.stdin.write("\n")
         process.stdin.flush()
 
-    answers = [json.loads(process.communicate(timeout=30)[0]) for process in running]
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in running]
 
     for one, other in zip(*answers, strict=True):
         assert one[0] == other[0]

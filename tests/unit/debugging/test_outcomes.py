@@ -28,7 +28,7 @@ def test_other_writers_do_not_wait_while_solutions_are_ranked(
                 target=lambda: written.append(db.memory.store(f"k{len(written)}", 1))
             )
             writer.start()
-            writer.join(10)
+            writer.join(60)
             assert not writer.is_alive()
             return rank(*given, **more)
 

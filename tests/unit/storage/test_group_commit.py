@@ -33,7 +33,7 @@ class Committing:
     def __call__(self, batch: list[Ticket]) -> None:
         self.begun.set()
         self.sizes.append(len(batch))
-        assert self.open.wait(20)
+        assert self.open.wait(60)
         time.sleep(self.seconds)
         for ticket in batch:
             ticket.result = ticket.work(None)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 def queued(writers: WriterQueue, count: int) -> None:
     """Wait until so many stand in the queue."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while writers.waiting < count:
         assert time.monotonic() < end
         time.sleep(0.002)
@@ -58,14 +58,14 @@ def test_those_who_wait_are_committed_together(threads: ThreadPoolExecutor) -> N
     committing = Committing()
     writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: "first", ME)
-    committing.begun.wait(10)
+    committing.begun.wait(60)
     others = [threads.submit(writers.write, lambda _, n=n: n, ME) for n in range(9)]
     queued(writers, 9)
 
     committing.open.set()
 
-    assert first.result(10) == "first"
-    assert [each.result(10) for each in others] == list(range(9))
+    assert first.result(60) == "first"
+    assert [each.result(60) for each in others] == list(range(9))
     assert committing.sizes == [1, 9]
 
 
@@ -73,14 +73,14 @@ def test_a_group_has_a_limit(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
     writers = WriterQueue(committing, batch_max=4)
     first = threads.submit(writers.write, lambda _: None, ME)
-    committing.begun.wait(10)
+    committing.begun.wait(60)
     others = [threads.submit(writers.write, lambda _: None, ME) for _ in range(9)]
     queued(writers, 9)
 
     committing.open.set()
 
     for each in (first, *others):
-        each.result(10)
+        each.result(60)
     assert committing.sizes == [1, 4, 4, 1]
 
 
@@ -104,7 +104,7 @@ def test_an_error_of_the_commit_reaches_everybody_in_it(threads: ThreadPoolExecu
     committing = Committing()
     writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
-    committing.begun.wait(10)
+    committing.begun.wait(60)
 
     def broken(_: Any) -> None:
         raise OSError("the disk")
@@ -113,8 +113,8 @@ def test_an_error_of_the_commit_reaches_everybody_in_it(threads: ThreadPoolExecu
     queued(writers, 3)
     committing.open.set()
 
-    first.result(10)
-    assert [str(each.exception(10)) for each in others] == ["the disk"] * 3
+    first.result(60)
+    assert [str(each.exception(60)) for each in others] == ["the disk"] * 3
     assert writers.write(lambda _: "next", ME) == "next"
 
 
@@ -137,7 +137,7 @@ def test_one_who_is_interrupted_is_not_waited_for(threads: ThreadPoolExecutor) -
     committing = Committing()
     writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
-    committing.begun.wait(10)
+    committing.begun.wait(60)
     main = threading.main_thread().ident
     assert main == threading.get_ident()
 
@@ -149,13 +149,13 @@ def test_one_who_is_interrupted_is_not_waited_for(threads: ThreadPoolExecutor) -
     with pytest.raises(Interrupted):
         # It would have been the next to lead.
         writers.write(lambda _: None, ME)
-    interruption.result(10)
+    interruption.result(60)
     last = threads.submit(writers.write, lambda _: "last", ME)
     queued(writers, 1)
     committing.open.set()
 
-    first.result(10)
-    assert last.result(10) == "last"
+    first.result(60)
+    assert last.result(60) == "last"
     assert committing.sizes == [1, 1]
 
 
@@ -167,7 +167,7 @@ def test_an_interrupted_leader_interrupts_nobody_else(threads: ThreadPoolExecuto
     committing = Committing()
     writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
-    committing.begun.wait(10)
+    committing.begun.wait(60)
 
     def end(_: Any) -> None:
         raise Ended
@@ -178,9 +178,9 @@ def test_an_interrupted_leader_interrupts_nobody_else(threads: ThreadPoolExecuto
     queued(writers, 6)
     committing.open.set()
 
-    first.result(10)
-    assert isinstance(leader.exception(10), Ended)
-    errors = [each.exception(10) for each in others]
+    first.result(60)
+    assert isinstance(leader.exception(60), Ended)
+    errors = [each.exception(60) for each in others]
     assert [type(each) for each in errors] == [StorageUnavailable] * 5
     assert all("request id" in str(each.hint) for each in errors)  # type: ignore[union-attr]
     assert writers.write(lambda _: "next", ME) == "next"
@@ -193,7 +193,7 @@ def test_an_error_of_ones_own_is_told_even_where_the_commit_fails(
 
     def commit(batch: list[Ticket]) -> None:
         begun.set()
-        assert let.wait(20)
+        assert let.wait(60)
         for ticket in batch:
             try:
                 ticket.result = ticket.work(None)  # type: ignore[arg-type]
@@ -203,16 +203,16 @@ def test_an_error_of_ones_own_is_told_even_where_the_commit_fails(
 
     writers = WriterQueue(commit)
     first = threads.submit(writers.write, lambda _: None, ME)
-    begun.wait(10)
+    begun.wait(60)
     wrong = threads.submit(writers.write, lambda _: int("x"), ME)
     queued(writers, 1)
     right = threads.submit(writers.write, lambda _: None, ME)
     queued(writers, 2)
     let.set()
 
-    assert isinstance(first.exception(10), OSError)
-    assert isinstance(wrong.exception(10), ValueError)
-    assert isinstance(right.exception(10), OSError)
+    assert isinstance(first.exception(60), OSError)
+    assert isinstance(wrong.exception(60), ValueError)
+    assert isinstance(right.exception(60), OSError)
 
 
 def test_many_threads_are_interrupted_and_none_is_left_waiting() -> None:
@@ -247,7 +247,7 @@ def test_many_threads_are_interrupted_and_none_is_left_waiting() -> None:
     for each in running:
         each.start()
     for each in running:
-        each.join(20)
+        each.join(60)
 
     assert not any(each.is_alive() for each in running)
     assert len(known) > 100

@@ -12,12 +12,12 @@ from stratagem.storage.sqlite.writer_lock import WriterLock
 def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     one, other = WriterLock(path), WriterLock(path)
-    one.acquire(1)
+    one.acquire(60)
 
     with pytest.raises(StorageBusy) as refused:
         other.acquire(0.01)
     one.release()
-    other.acquire(1)
+    other.acquire(60)
     other.release()
 
     assert refused.value.retryable
@@ -32,13 +32,13 @@ def test_who_waits_gets_the_lock_when_it_is_released(tmp_path: Path) -> None:
         other.acquire(30)
         order.append("other")
 
-    one.acquire(1)
+    one.acquire(60)
     waiting = threading.Thread(target=wait)
     waiting.start()
 
     order.append("one")
     one.release()
-    waiting.join(30)
+    waiting.join(60)
     other.release()
 
     assert order == ["one", "other"]
@@ -47,7 +47,7 @@ def test_who_waits_gets_the_lock_when_it_is_released(tmp_path: Path) -> None:
 def test_who_gave_up_waiting_does_not_keep_the_lock(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     one, other, third = WriterLock(path), WriterLock(path), WriterLock(path)
-    one.acquire(1)
+    one.acquire(60)
     with pytest.raises(StorageBusy):
         other.acquire(0.01)
     one.release()
@@ -67,18 +67,18 @@ def test_without_a_path_there_is_nothing_to_wait_for() -> None:
 
 def test_releasing_twice_does_no_harm(tmp_path: Path) -> None:
     lock = WriterLock(str(tmp_path / "lock"))
-    lock.acquire(1)
+    lock.acquire(60)
 
     lock.release()
     lock.release()
-    lock.acquire(1)
+    lock.acquire(60)
     lock.release()
 
 
 def test_who_gave_up_waiting_can_have_the_lock_later(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     one, other = WriterLock(path), WriterLock(path)
-    one.acquire(1)
+    one.acquire(60)
     with pytest.raises(StorageBusy):
         other.acquire(0.01)
     one.release()
@@ -92,10 +92,10 @@ def test_who_gave_up_waiting_can_have_the_lock_later(tmp_path: Path) -> None:
 def test_closing_a_lock_lets_others_in(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     one, other = WriterLock(path), WriterLock(path)
-    one.acquire(1)
+    one.acquire(60)
 
     one.close()
-    other.acquire(1)
+    other.acquire(60)
     other.release()
-    one.acquire(1)
+    one.acquire(60)
     one.release()

@@ -32,7 +32,7 @@ class Till:
     def pay(self, amount: int) -> dict[str, Any]:
         """Pay."""
         self.asked.set()
-        self.open.wait(10)
+        self.open.wait(60)
         self.taken.append(amount)
         if amount < 0:
             raise ValueError("a till gives nothing back")
@@ -208,7 +208,7 @@ def test_who_loses_a_race_leaves_no_trace(tmp_path: Path) -> None:
                 together = threading.Barrier(3)
 
                 def race(db: Stratagem, number: int = number, to: Any = together) -> int:
-                    to.wait(10)
+                    to.wait(60)
                     answer: int = pay(db, f"race {number}")["result"]["number"]
                     return answer
 

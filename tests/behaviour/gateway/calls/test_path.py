@@ -96,7 +96,7 @@ def test_a_function_that_runs_too_long_is_stopped(db: Stratagem) -> None:
     async def patient() -> None:
         """Wait until stopped."""
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         finally:
             stopped.set()
 
@@ -105,7 +105,7 @@ def test_a_function_that_runs_too_long_is_stopped(db: Stratagem) -> None:
         db.gateway.add(function)
         with pytest.raises(ExecutionTimeout):
             db.gateway.execute(function.__name__, options={"timeout": 100})
-        assert stopped.wait(5)
+        assert stopped.wait(60)
 
 
 @proves("call:retry")
@@ -129,16 +129,16 @@ def test_a_retry_happens_only_where_nothing_was_done_or_twice_is_once(db: Strata
 
 @proves("call:timeout", "call:retry")
 def test_an_attempt_does_not_outlive_the_time_of_the_call(db: Stratagem) -> None:
-    always = Counted(*[ExecutionFailed("not sent", safe=True, retry_after=30)] * 9)
+    always = Counted(*[ExecutionFailed("not sent", safe=True, retry_after=200)] * 9)
     db.gateway.add(always.tool(), configuration={"retries": 5})
 
     begun = time.monotonic()
     with pytest.raises(ExecutionFailed) as failed:
-        db.gateway.execute("counted", options={"timeout": 20_000})
+        db.gateway.execute("counted", options={"timeout": 100_000})
 
     # It does not wait for what the call has no time for.
-    assert time.monotonic() - begun < 10
-    assert failed.value.details["retry_after"] == 30
+    assert time.monotonic() - begun < 50
+    assert failed.value.details["retry_after"] == 200
     assert always.calls == 1
 
 
@@ -193,10 +193,10 @@ def test_a_cancelled_call_stops_its_work_and_hurts_nothing_else(gateway: Gateway
     gateway.database.gateway.add(endless)
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(gateway.fails, "endless")
-        assert begun.wait(10)
+        assert begun.wait(60)
 
         execution = gateway.cancel()
-        error = call.result(10)
+        error = call.result(60)
 
     assert ended.is_set()
     assert error.details["reason"] == "cancelled"
@@ -221,7 +221,7 @@ def test_a_step_that_is_cancelled_fails_its_step_only(gateway: Gateway) -> None:
         run = pool.submit(gateway.ask, "tools_pipeline", name="p", steps=steps)
 
         gateway.cancel()
-        answer = run.result(10)
+        answer = run.result(60)
 
     assert [step["status"] for step in answer["steps"]] == ["failed", "finished"]
 

@@ -60,7 +60,7 @@ def yard(gateway: Gateway) -> Yard:
 def test_work_is_seen_and_stopped_by_its_caller_and_by_administrators_only(yard: Yard) -> None:
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(yard.gateway.fails, "endless", context={"requestId": "mine"})
-        assert yard.begun.wait(10)
+        assert yard.begun.wait(60)
 
         (own,) = yard.running()
         others = yard.running(Caller("bob"))
@@ -69,7 +69,7 @@ def test_work_is_seen_and_stopped_by_its_caller_and_by_administrators_only(yard:
         by_other = yard.ask("work_cancel", Caller("bob"), executionId=id_)
         by_others_name = yard.ask("work_cancel", OPERATOR, executionId="mine")
         by_own_name = yard.ask("work_cancel", executionId="mine")
-        error = call.result(10)
+        error = call.result(60)
 
     assert (own["kind"], own["name"], own["caller"]) == ("call", "endless", "ann")
     assert (own["state"], own["requestId"]) == ("running", "mine")
@@ -102,12 +102,12 @@ def test_a_batch_and_a_pipeline_are_stopped_with_all_their_calls(yard: Yard, kin
 
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(run)
-        assert yard.begun.wait(10)
+        assert yard.begun.wait(60)
         whole = next(each for each in yard.running() if each["kind"] == kind)
         parts = [each for each in yard.running() if each["parent"] == whole["executionId"]]
 
         answer = yard.ask("work_cancel", executionId=whole["executionId"])
-        error = call.result(10)
+        error = call.result(60)
 
     assert len(parts) == (2 if kind == "batch" else 1)
     assert answer["cancelled"]
@@ -149,7 +149,7 @@ def test_a_detached_call_under_a_request_id_is_started_once(yard: Yard) -> None:
     given: dict[str, Any] = {**ENDLESS, "requestId": "r1", "async": True}
 
     first = yard.ask("tool_execute", **given)
-    assert yard.begun.wait(10)
+    assert yard.begun.wait(60)
     again = eventually(
         lambda: (
             (found := yard.ask("tool_execute", **given))["executionId"] == first["executionId"]
@@ -179,7 +179,7 @@ def test_another_process_lists_and_stops_work_and_finds_what_was_cut_off(
         (seen,) = eventually(listed)
         hidden = elsewhere.call("work_list", {}, Caller("bob"))["work"]
         stopped = elsewhere.call("work_cancel", {"executionId": seen["executionId"]}, OPERATOR)
-        error = call.result(10)
+        error = call.result(60)
 
         assert seen["name"] == "endless"
         assert hidden == []

@@ -35,7 +35,7 @@ class Listening:
         self.heard.append((event, data))
 
     async def send(self, event: str, data: Any) -> Any:
-        return await self._client.call(event, data, timeout=10)
+        return await self._client.call(event, data, timeout=60)
 
     async def ask(self, event: str, data: Any) -> Any:
         answer = await self.send(event, data)
@@ -43,7 +43,7 @@ class Listening:
         return answer["data"]
 
     async def event(self, name: str, fits: Callable[[Any], bool] = lambda _data: True) -> Any:
-        for _time in range(400):
+        for _time in range(2_400):
             for event, data in self.heard:
                 if event == name and fits(data):
                     return data
@@ -57,7 +57,7 @@ class Listening:
 @asynccontextmanager
 async def listening(server: Served) -> AsyncIterator[Listening]:
     client = socketio.AsyncClient(reconnection=False)
-    await client.connect(server.url, transports=["websocket"])
+    await client.connect(server.url, transports=["websocket"], wait_timeout=60)
     try:
         yield Listening(client)
     finally:

@@ -28,10 +28,10 @@ class Gate:
 
     def __call__(self) -> None:
         self._reached.set()
-        assert self._opened.wait(10)
+        assert self._opened.wait(60)
 
     def await_arrival(self) -> None:
-        assert self._reached.wait(10)
+        assert self._reached.wait(60)
 
     def open(self) -> None:
         self._opened.set()

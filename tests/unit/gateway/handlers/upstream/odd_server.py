@@ -112,7 +112,7 @@ def called(params: dict[str, Any]) -> Any:
 
 def main() -> None:
     if ODDITY == "silent":
-        time.sleep(60)
+        time.sleep(600)
     if ODDITY == "dead":
         sys.stderr.write("cannot find my settings\x1b[31m\n")
         sys.exit(4)

@@ -85,7 +85,7 @@ async def test_headers_carry_the_secrets_of_the_server_and_nothing_of_the_caller
         seen.append(request.headers)
 
     upstreams = Upstreams(
-        http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}),
+        http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}, timeout=60),
         secrets=granting({("KEY", f"http://127.0.0.1:{shared[0]}"): "s3"}),
     )
     await upstreams.define(definition(shared[0], Authorization="Bearer ${KEY}"))
@@ -232,7 +232,7 @@ async def test_arguments_are_repeated_in_headers_where_the_schema_says_so() -> N
 
     port = free_port()
     upstreams = Upstreams(
-        http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}),
+        http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}, timeout=60),
         secrets=granting(),
     )
     await upstreams.define(definition(port))
