@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -90,7 +90,7 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     return Projection(
         expires_at=content.get("expires_at"),
         tags=tuple(content.get("tags", ())),
-        facets=(*(_facets(value) if indexed else ()), *_origin_facets(content)),
+        facets=(_facets(value) if indexed else ()) + _origin_facets(content),
         session=content.get("session") if indexed else None,
         # The key is the entry's title: people search for what they named it.
         text=Text(key or "", values.text_of(value)) if indexed else None,
@@ -115,12 +115,11 @@ def _facets(value: Any) -> tuple[str, ...]:
     return (STANDING,) if is_standing(words_of(value), role_of(value)) else ()
 
 
-def _origin_facets(content: Mapping[str, Any]) -> Iterator[str]:
-    if content.get(TRUST) == UNTRUSTED:
-        yield FACET_UNTRUSTED
+def _origin_facets(content: Mapping[str, Any]) -> tuple[str, ...]:
+    trust = (FACET_UNTRUSTED,) if content.get(TRUST) == UNTRUSTED else ()
     if "capture" in content:
-        yield FACET_CAPTURED
-        yield capture_facet(content["capture"])
+        return (*trust, FACET_CAPTURED, capture_facet(content["capture"]))
+    return trust
 
 
 def _check_merged(content: Mapping[str, Any]) -> None:

@@ -101,12 +101,17 @@ def is_assistant(role: str) -> bool:
 
 def words_of(value: Any) -> str:
     """Return what was said, without the names of fields."""
+    # Text first: most values are, and telling a mapping takes ten times as long.
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping):
         return next((text for name in _WORDS if isinstance(text := value.get(name), str)), "")
-    return value if isinstance(value, str) else ""
+    return ""
 
 
 def role_of(data: Any) -> str | None:
     """Return who said a message, as its `role` says in small letters."""
+    if isinstance(data, str):
+        return None
     role = data.get("role") if isinstance(data, Mapping) else None
     return role.strip().lower() if isinstance(role, str) else None

@@ -77,6 +77,7 @@ _INITIAL: Final = re.compile(r"[A-Z]|(?<![A-Za-z])[a-z]|(?<![0-9])[0-9]")
 # What may surround a word and is never part of a term.
 _EDGES: Final = ".,;:!?()[]\"'"
 # What parts a name, from the outside in: paths and addresses, then dots, then hyphens.
+_SEPARATORS: Final = (frozenset("/:@"), frozenset(".&"), frozenset("-_"))
 _SEPARATED: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
 _CAMEL: Final = re.compile(r"A+(?!a)|A?a+|0+")
 _LEVELS: Final = (*_SEPARATED, _CAMEL)
@@ -253,18 +254,20 @@ def _query_terms(chunk: str) -> tuple[str, ...]:
     return tuple(_chunk_terms(chunk, singles=False))
 
 
-def _chunk_terms(chunk: str, *, singles: bool) -> Iterator[str]:
+def _chunk_terms(chunk: str, *, singles: bool) -> list[str]:
     text = fold(chunk)
     shapes = shape(text)
+    found: list[str] = []
     for match in _WORD.finditer(shapes):
         start, end = match.span()
         word, kind = text[start:end], shapes[start]
         if kind in "ck":
-            yield from _pairs(word, singles=singles, whole=kind == "k")
+            found += _pairs(word, singles=singles, whole=kind == "k")
         elif _PLAIN_WORD.fullmatch(shapes, start, end):
-            yield _whole(word)
+            found.append(_whole(word))
         else:
-            yield from _name_terms(word, shapes[start:end])
+            _add_name_terms(found, word, shapes[start:end])
+    return found
 
 
 def _symbol_terms(text: str) -> list[str]:
@@ -280,33 +283,36 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
         yield run[:TERM_CHARS_MAX]
 
 
-def _name_terms(name: str, shapes: str, level: int = 0) -> Iterator[str]:
+# The terms of a name are added to a list: names are keys, each write has one, and generators within
+# generators take three times as long.
+def _add_name_terms(found: list[str], name: str, shapes: str, level: int = 0) -> None:
     # Connectors are their own shape: without one there is nothing to part.
-    if shapes.isalnum():
-        yield from _word_terms(name, shapes)
-        return
-    for at in range(level, len(_SEPARATED)):
-        parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
-        if len(parts) > 1:
-            yield _whole(name)
-            for start, end in parts:
-                yield from _name_terms(name[start:end], shapes[start:end], at + 1)
-            return
-    yield from _word_terms(name, shapes)
+    if not shapes.isalnum():
+        for at in range(level, len(_SEPARATED)):
+            if _SEPARATORS[at].isdisjoint(shapes):
+                continue
+            parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
+            if len(parts) > 1:
+                found.append(_whole(name))
+                for start, end in parts:
+                    _add_name_terms(found, name[start:end], shapes[start:end], at + 1)
+                return
+    _add_word_terms(found, name, shapes)
 
 
-def _word_terms(word: str, shapes: str) -> Iterator[str]:
+def _add_word_terms(found: list[str], word: str, shapes: str) -> None:
     if _is_plain(word):
-        yield _whole(word)
+        # The words of keys recur, their numbers do not.
+        found += _CHUNKS[word] if word.isalpha() else (_whole(word),)
         return
     word = _CLITIC.sub("", word)
     head, _, tail = word.rpartition("'")
-    yield _whole(word)
+    found.append(_whole(word))
     if not head:
-        yield from map(_whole, _camel(word, shapes[: len(word)]))
+        found += map(_whole, _camel(word, shapes[: len(word)]))
     elif len(tail) > _ENDING_CHARS_MAX:
         # After an elided article or in a name: l'homme, O'Brien. A shorter one ends: don't.
-        yield _whole(tail)
+        found.append(_whole(tail))
 
 
 def _camel(word: str, shapes: str) -> list[str]:

@@ -215,8 +215,9 @@ def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
         return
     ids = np.fromiter(counts, np.intp, len(counts))
     roots = np.array([ROOTS[count] for count in counts.values()], np.float32)
-    np.matmul(roots * model.scale[ids], model.table[ids].astype(np.float32), out=row)
-    row /= math.sqrt(row @ row) or 1.0
+    # Of the ways to write this in NumPy these take the least for the few tokens of a text.
+    np.dot(roots * model.scale[ids], model.table.take(ids, axis=0).astype(np.float32), out=row)
+    row /= math.sqrt(row.dot(row)) or 1.0
 
 
 def _make_random_texts(model: _Model) -> NDArray[np.float32]:

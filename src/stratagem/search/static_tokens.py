@@ -49,7 +49,7 @@ def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
         return words.encode_word(chunk.lower())
     if chunk[-1] in _MARKS and _is_plain_word(chunk[:-1]):
         return words.encode_word(chunk[:-1].lower()) + words.encode_word(chunk[-1])
-    return tuple(words.encode(_BORDER.sub(" ", chunk)))
+    return words.encode_once(_BORDER.sub(" ", chunk))
 
 
 def _is_plain_word(chunk: str) -> bool:
