@@ -8,27 +8,23 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stratagem.gateway.calls.answers import ExecutionRecord
-from stratagem.gateway.calls.breaker_notes import BreakerNotes
-from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.cache_settings import CacheSettings
+from stratagem.gateway.calls.breakers import BreakerNotes, Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor, ExecutorParts
-from stratagem.gateway.calls.guardrail_checks import CheckRunner
-from stratagem.gateway.calls.guardrails import Guardrails
+from stratagem.gateway.calls.guardrails import CheckRunner, Guardrails
 from stratagem.gateway.calls.idempotency import IdempotentCalls
 from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
 from stratagem.gateway.calls.recorder import Recorder
-from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.result_cache import Cache, CacheSettings
 from stratagem.gateway.calls.rights import ToolRights
 from stratagem.gateway.calls.work import WorkInProgress
 from stratagem.gateway.catalogue.standard_tool import CatalogueParts
 from stratagem.gateway.catalogue.standard_tools import CatalogueTools
-from stratagem.gateway.definitions.contract import Runner
+from stratagem.gateway.definitions.contract import Runner, Runners
 from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.operation import CallOperation, CheckOperation, OperationRunner
-from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.handlers.threads import Threads
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import Advisor, LearningCorrector

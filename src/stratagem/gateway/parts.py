@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stratagem.gateway.calls.breaker_notes import BreakerNotes
-from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.breakers import BreakerNotes, Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor
 from stratagem.gateway.calls.idempotency import IdempotentCalls
@@ -20,8 +19,8 @@ from stratagem.gateway.calls.pipelines import Pipelines
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.calls.work import WorkInProgress
+from stratagem.gateway.definitions.contract import Runners
 from stratagem.gateway.events import GatewayEvents
-from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import LearningCorrector
 from stratagem.gateway.registry.secrets import SecretGrants

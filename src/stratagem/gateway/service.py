@@ -15,7 +15,7 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
 from stratagem.gateway import inputs
-from stratagem.gateway.calls import cache_settings, history
+from stratagem.gateway.calls import history, result_cache
 from stratagem.gateway.calls.answers import (
     BatchAnswer,
     BatchFailure,
@@ -40,8 +40,7 @@ from stratagem.gateway.calls.answers import (
 )
 from stratagem.gateway.calls.call import Call, call_of, request_ids_of
 from stratagem.gateway.calls.guardrails import guardrails_of
-from stratagem.gateway.calls.progress_of_parts import ProgressOfParts
-from stratagem.gateway.calls.work import WorkItem, cancellation_error, item_of
+from stratagem.gateway.calls.work import ProgressOfParts, WorkItem, cancellation_error, item_of
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
@@ -501,7 +500,7 @@ class Gateway:
 
         def work(transaction: Transaction) -> CacheRules:
             view = self._foundation.views.view(transaction, "default")
-            return cache_settings.configure(transaction, view, changes)
+            return result_cache.configure_cache(transaction, view, changes)
 
         self._parts.cache.configure(**self._write(work, None, "cache_configure", {}))
         return self._parts.cache.figures()
@@ -601,7 +600,7 @@ class Gateway:
 
     def _forget_results(self, tool: str | None) -> None:
         def work(transaction: Transaction) -> None:
-            cache_settings.forget(
+            result_cache.forget_results(
                 transaction, self._foundation.views.view(transaction, "default"), tool
             )
 

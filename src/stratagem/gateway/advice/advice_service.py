@@ -18,7 +18,7 @@ from stratagem.gateway.advice.retrieval import weights
 from stratagem.gateway.advice.retrieval.catalogue import ViewTools
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.recorder import Recorder
-from stratagem.gateway.handlers.runners import Runners
+from stratagem.gateway.definitions.contract import Runners
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller

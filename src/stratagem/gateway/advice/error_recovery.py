@@ -20,7 +20,7 @@ from stratagem.gateway.advice.inputs import OnErrorInput, labels
 from stratagem.gateway.advice.recommendations import recommendation
 from stratagem.gateway.advice.recommender import ToolChoice
 from stratagem.gateway.correction import Correction, FaultType
-from stratagem.gateway.correction.tips import tips
+from stratagem.gateway.correction.model import tips
 from stratagem.gateway.registry.tools import Tool
 
 __all__ = ["ErrorRecoveryService"]

@@ -1,4 +1,4 @@
-"""Limits on concurrent calls, in total and for each tool, with priorities.
+"""How often a caller may call a tool, and how many calls run at once, with priorities.
 
 A slow tool blocks only its own calls: those of other tools overtake the ones that wait for it.
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Literal
 
 from stratagem import limits
 from stratagem.errors import RateLimited
+from stratagem.token_buckets import TokenBuckets
 
-__all__ = ["ConcurrencyLimits", "LaneTurn", "Priority"]
+__all__ = ["ConcurrencyLimits", "LaneTurn", "Priority", "RateLimits"]
 
 Priority = Literal["low", "normal", "high"]
 _ORDER: Final[tuple[Priority, ...]] = ("high", "normal", "low")
@@ -164,3 +165,24 @@ class LaneTurn:
             self._lanes.take_back(self._tool, run=False)
         else:
             self._lanes.leave(self._tool)
+
+
+class RateLimits:
+    """A token bucket for each caller and tool."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._buckets: TokenBuckets[tuple[str, str]] = TokenBuckets(clock)
+
+    def take(self, caller: str, tool: str, per_minute: int) -> None:
+        """Take one call out of a bucket.
+
+        Raises:
+            RateLimited: It is empty; `retry_after` says for how long.
+        """
+        wait = self._buckets.take((caller, tool), per_minute, per_minute)
+        if wait:
+            raise RateLimited(
+                f"{tool} may be called {per_minute:,} times a minute by one caller.",
+                limit=per_minute,
+                retry_after=round(wait, 3),
+            )

@@ -45,14 +45,13 @@ from stratagem.gateway.calls.answers import (
 )
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import BegunElsewhereError, Call, FinishedCall
-from stratagem.gateway.calls.concurrency import ConcurrencyLimits
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits, RateLimits
 from stratagem.gateway.calls.guardrails import (
     GUARDRAIL_CALLER,
     CheckedResult,
     Guardrail,
     Guardrails,
 )
-from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.calls.rights import Admission, ToolRights

@@ -25,9 +25,12 @@ from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import GuardrailBlocked, GuardrailFailed, StratagemError
 from stratagem.gateway import names
 from stratagem.gateway.calls.answers import McpContent
-from stratagem.gateway.calls.call import Call
+from stratagem.gateway.calls.call import Call, Execute
+from stratagem.gateway.definitions.contract import Run, Runner
 from stratagem.gateway.registry.answers import GuardrailDocument, ToolGuardrail
+from stratagem.gateway.registry.secrets import GrantedSecrets
 from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
@@ -36,6 +39,7 @@ from stratagem.storage.contract import Reader
 __all__ = [
     "BUILT_IN",
     "GUARDRAIL_CALLER",
+    "CheckRunner",
     "CheckedResult",
     "Guardrail",
     "Guardrails",
@@ -45,7 +49,6 @@ __all__ = [
 ]
 
 When = Literal["before", "after"]
-
 # What a check is run as: it speaks for nobody, and may call any tool.
 GUARDRAIL_CALLER: Final = Caller(actor="guardrail")
 _FIELDS: Final = {"before": "arguments", "after": "result"}
@@ -56,7 +59,6 @@ BUILT_IN: Final[ToolGuardrail] = {
     "action": "mask",
     "builtIn": True,
 }
-
 # Runs a check, a Python function or a tool, with what it is told, for so many seconds.
 RunCheck = Callable[[Mapping[str, Any], Mapping[str, Any], float], Awaitable[Any]]
 
@@ -354,3 +356,44 @@ def _failure(guardrail: Guardrail, what: str) -> GuardrailFailed:
         when=guardrail.when,
         ran=bool(after),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRunner:
+    """Runs checks. `execute` is the path of every call, which is put together after this."""
+
+    runners: Callable[[], Mapping[str, Runner]]
+    execute: Callable[[], Execute]
+
+    async def __call__(
+        self, check: Mapping[str, Any], about: Mapping[str, Any], seconds: float
+    ) -> Any:
+        """Return what a check says about a call.
+
+        Raises:
+            StratagemError: It failed.
+        """
+        arguments = {"call": about}
+        if check["type"] == "tool":
+            call = Call(
+                check["tool"],
+                arguments,
+                GUARDRAIL_CALLER,
+                DEFAULT_BRANCH,
+                seconds=seconds,
+                correct=False,
+                depth=1,
+            )
+            return (await self.execute()(call)).result
+        run = Run(
+            execution_id="guardrail",
+            tool="guardrail",
+            arguments=arguments,
+            seconds=seconds,
+            permissions=Permissions(),
+            secrets=GrantedSecrets("guardrail"),
+            caller=GUARDRAIL_CALLER,
+            progress=lambda _done, _words: None,
+        )
+        named = {key: check[key] for key in ("callable", "name") if key in check}
+        return await self.runners()["python"].run({"type": "python", **named}, run)

@@ -16,8 +16,8 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.calls.call import Call, Execute
-from stratagem.gateway.calls.progress_of_parts import ProgressOfParts
 from stratagem.gateway.calls.work import (
+    ProgressOfParts,
     WorkInProgress,
     WorkItem,
     cancellation_error,

@@ -12,7 +12,7 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import DEFAULT_BRANCH, View
 from stratagem.errors import ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
-from stratagem.gateway.calls import cache_settings
+from stratagem.gateway.calls import result_cache
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.registry.answers import (
     KeptSecret,
@@ -134,7 +134,7 @@ class SecretService:
             view = self._foundation.views.view(transaction, DEFAULT_BRANCH)
             count = withdraw_grants(transaction, view, tool, name, "withdrawn")
             # What was computed with it goes with it, on every server.
-            cache_settings.forget(transaction, view, tool)
+            result_cache.forget_results(transaction, view, tool)
             return {"tool": tool, "name": name, "withdrawn": count}
 
         answer = self._foundation.write(self._caller, work)

@@ -27,6 +27,7 @@ from stratagem.gateway import names
 from stratagem.gateway.calls.answers import WorkEntry, WorkKind, WorkNote, WorkOutcome, WorkState
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.operation import Caller
 from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
@@ -34,6 +35,7 @@ from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
 
 __all__ = [
+    "ProgressOfParts",
     "WorkInProgress",
     "WorkItem",
     "cancellation_error",
@@ -43,10 +45,8 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
 _BRANCH: Final = "default"
 _MICROSECONDS: Final = 1_000_000
-
 # Told of each piece of work that a caller has begun, with its id.
 StartReport = Callable[["WorkItem"], None]
 _STARTS: ContextVar[StartReport | None] = ContextVar("starts", default=None)
@@ -367,3 +367,37 @@ def _is_meant(which: str, id_: str, request_ids: Sequence[str], actor: str, call
     if not _may_see(caller, actor):
         return False
     return which == id_ or (which in request_ids and actor == caller.actor)
+
+
+class ProgressOfParts:
+    """Reports how much of the whole is done; each part counts alike."""
+
+    def __init__(self, count: int, item: WorkItem, report: ProgressReport) -> None:
+        self._done = [0.0] * count
+        self._item = item
+        self._report = report
+
+    def part(self, number: int) -> ProgressReport:
+        """Return what a part reports its own progress to."""
+
+        def report(fraction: float | None, message: str | None) -> None:
+            if fraction is not None:
+                self._done[number] = max(self._done[number], fraction)
+            self._tell(message)
+
+        return report
+
+    def begin_part(self, number: int, message: str) -> None:
+        """Note that a part begins, and that all before it have ended."""
+        self._done[:number] = [1.0] * number
+        self._tell(message)
+
+    def end_part(self, number: int, message: str) -> None:
+        """Note that a part has ended."""
+        self._done[number] = 1.0
+        self._tell(message)
+
+    def _tell(self, message: str | None) -> None:
+        fraction = sum(self._done) / len(self._done)
+        self._item.percentage, self._item.message = round(100 * fraction, 1), message
+        self._report(fraction, message)

@@ -8,7 +8,6 @@ confidence that is calibrated. A silently wrong call is worse than a refused one
 """
 
 from stratagem.gateway.correction.engine import correct
-from stratagem.gateway.correction.learned import Hint, HintKind, Learned, Nothing
 from stratagem.gateway.correction.model import (
     Candidate,
     Choice,
@@ -16,6 +15,10 @@ from stratagem.gateway.correction.model import (
     CorrectionStep,
     Fault,
     FaultType,
+    Hint,
+    HintKind,
+    Learned,
+    Nothing,
     Risk,
     Strategy,
 )

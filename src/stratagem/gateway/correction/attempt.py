@@ -14,8 +14,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction import objects, shapes
-from stratagem.gateway.correction.learned import Hint, HintKind, Learned
-from stratagem.gateway.correction.model import Choice, CorrectionStep
+from stratagem.gateway.correction.model import Choice, CorrectionStep, Hint, HintKind, Learned
 from stratagem.gateway.correction.open_names import is_misnamed
 from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.policy import Policy

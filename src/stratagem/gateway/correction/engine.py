@@ -14,11 +14,17 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
-from stratagem.gateway.correction import shapes, texts
+from stratagem.engine.paths import Steps, render
+from stratagem.gateway.correction import shapes, text_forms
 from stratagem.gateway.correction.attempt import Attempt, Exhausted, IsLate, Late
-from stratagem.gateway.correction.faults import faults, malformed_text_fault, no_json, too_much
-from stratagem.gateway.correction.learned import Learned, Nothing
-from stratagem.gateway.correction.model import Candidate, Correction, Fault
+from stratagem.gateway.correction.model import (
+    Candidate,
+    Correction,
+    Fault,
+    FaultType,
+    Learned,
+    Nothing,
+)
 from stratagem.gateway.correction.open_names import name_slips
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import Reading, confidence
@@ -31,6 +37,20 @@ _DEFAULT: Final = Policy()
 _NOTHING: Final = Nothing()
 # A date of Python is no text yet.
 _PLAIN: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+_SHOWN_CHARS: Final = 300
+_TYPES: Final = {
+    "type": FaultType.TYPE_MISMATCH,
+    "required": FaultType.MISSING_REQUIRED,
+    "dependentRequired": FaultType.MISSING_REQUIRED,
+    "additionalProperties": FaultType.UNKNOWN_PROPERTIES,
+    "unevaluatedProperties": FaultType.UNKNOWN_PROPERTIES,
+    "propertyNames": FaultType.UNKNOWN_PROPERTIES,
+    "enum": FaultType.ENUM_VIOLATION,
+    "const": FaultType.ENUM_VIOLATION,
+    "format": FaultType.FORMAT_VIOLATION,
+    "anyOf": FaultType.NO_MATCHING_FORM,
+    "oneOf": FaultType.NO_MATCHING_FORM,
+}
 
 
 def correct(
@@ -65,7 +85,7 @@ def correct(
             errors = _faults(prepared, arguments, size)
     except ValueError as error:
         # An object of Python that can be written as JSON, and yet is none: an identifier, an enum.
-        return Correction(None, errors=(no_json(str(error)),))
+        return Correction(None, errors=(_no_json(str(error)),))
     if not policy.enabled:
         return Correction(None, errors=errors, withheld="Corrections are switched off.")
     attempt = Attempt(policy, learned, tool, *([is_late] if is_late is not None else []))
@@ -83,10 +103,10 @@ def _search(
         candidates = tuple(_candidates(attempt, schema, arguments))
     except Late:
         withheld = "The correction was not found in the time there is for it."
-        fault = too_much("The arguments could not be corrected in time.")
+        fault = _too_much("The arguments could not be corrected in time.")
         return Correction(None, errors=(*errors, fault), withheld=withheld, late=True)
     except Exhausted:
-        too_large = too_much("The arguments are too large to be corrected.")
+        too_large = _too_much("The arguments are too large to be corrected.")
         return Correction(None, errors=(*errors, too_large))
     return _decide(candidates, errors, attempt, categories)
 
@@ -121,10 +141,10 @@ def _size(arguments: Any) -> int | Fault:
         try:
             size = len(orjson.dumps(arguments, option=_PLAIN))
         except (orjson.JSONEncodeError, RecursionError) as error:
-            return no_json(str(error))
+            return _no_json(str(error))
     most = limits.CORRECTION_BYTES_MAX
     if size > most:
-        return too_much(f"The arguments take {size:,} bytes; the limit is {most:,}.")
+        return _too_much(f"The arguments take {size:,} bytes; the limit is {most:,}.")
     return size
 
 
@@ -133,12 +153,12 @@ def _faults(schema: Ready, arguments: Any, size: int) -> tuple[Fault, ...]:
         try:
             parsed = orjson.loads(arguments)
         except orjson.JSONDecodeError:
-            return (malformed_text_fault(arguments),)
+            return (_malformed_text_fault(arguments),)
         if not isinstance(parsed, dict):
-            return (malformed_text_fault(arguments),)
-        return (*faults(schema, parsed, size=size), malformed_text_fault(arguments))
-    found = faults(schema, arguments, size=size)
-    return found or (malformed_text_fault(repr(arguments)),)
+            return (_malformed_text_fault(arguments),)
+        return (*_schema_faults(schema, parsed, size=size), _malformed_text_fault(arguments))
+    found = _schema_faults(schema, arguments, size=size)
+    return found or (_malformed_text_fault(repr(arguments)),)
 
 
 def _candidates(attempt: Attempt, schema: Ready, arguments: Any) -> Iterator[Candidate]:
@@ -161,7 +181,7 @@ def _whole(attempt: Attempt, root: Node, arguments: Any) -> Iterator[Reading]:
         yield from attempt.read(root, arguments, ())
     elif isinstance(arguments, str):
         attempt.written = attempt.written or arguments
-        for pattern, form in texts.root_forms(attempt, root, arguments):
+        for pattern, form in text_forms.root_forms(attempt, root, arguments):
             yield from _read_other_form(attempt, root, pattern, (arguments, form))
     elif arguments is None or arguments == []:
         yield from _read_other_form(attempt, root, "no_arguments", (arguments, {}))
@@ -207,3 +227,60 @@ def _read_other_form(
         inner = attempt.read(root, after, (), 1)
     for reading in inner:
         yield Reading(reading.value, (change, *reading.changes))
+
+
+def _schema_faults(schema: Ready, arguments: Any, *, size: int = 0) -> tuple[Fault, ...]:
+    """Return what is wrong with arguments, the first few; of large ones only the first."""
+    # To find every fault of large arguments takes long, even where it takes little memory.
+    most = limits.CORRECTION_FAULTS_MAX if size <= limits.CORRECTION_REPAIRED_CHARS_MAX else 1
+    found = tuple(map(_fault, schema.bounds.errors(arguments, most)))
+    if found or schema.bounds.accepts(arguments):
+        return found
+    return (_too_much("The arguments do not fit, and are too large for saying where."),)
+
+
+def _malformed_text_fault(text: str) -> Fault:
+    """Return the fault of text that is not JSON."""
+    shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+    return Fault(FaultType.MALFORMED_JSON, "$", f"The arguments are not a JSON object: {shown!r}.")
+
+
+def _no_json(reason: str) -> Fault:
+    """Return the fault of arguments that hold something else than JSON."""
+    return Fault(FaultType.MALFORMED_JSON, "$", f"The arguments are no JSON: {reason}.")
+
+
+def _too_much(reason: str) -> Fault:
+    """Return the fault of a call that is not looked into."""
+    return Fault(FaultType.LIMIT_EXCEEDED, "$", reason)
+
+
+def _fault(error: Any) -> Fault:
+    keyword = _keyword(error)
+    path = render(_steps(error.instance_path))
+    message = str(error.message)
+    if len(message) > _SHOWN_CHARS:
+        message = f"{message[:_SHOWN_CHARS]}…"
+    return Fault(
+        _TYPES.get(keyword, FaultType.CONSTRAINT_VIOLATION), path, message, _names(error.kind)
+    )
+
+
+def _keyword(error: Any) -> str:
+    """Return the last keyword on the way to the rule; an index may follow it."""
+    names = [step for step in error.schema_path if isinstance(step, str)]
+    return names[-1] if names else ""
+
+
+def _steps(path: list[str | int]) -> Steps:
+    return tuple(path)
+
+
+def _names(kind: Any) -> tuple[Any, ...]:
+    if hasattr(kind, "property"):
+        return (kind.property,)
+    if hasattr(kind, "unexpected"):
+        return tuple(kind.unexpected)
+    if hasattr(kind, "options") and isinstance(kind.options, list):
+        return tuple(kind.options)
+    return ()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from stratagem.gateway.correction.names import are_words
 from stratagem.gateway.correction.scalars import number_of
-from stratagem.gateway.correction.spelling import distance
+from stratagem.gateway.correction.words import distance
 
 __all__ = ["variants"]
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.gateway.correction.text import DuplicateName, Malformed, writable
+from stratagem.gateway.correction.json_text import DuplicateName, Malformed, writable
 
 __all__ = ["call_arguments", "literal"]
 

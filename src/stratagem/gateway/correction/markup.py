@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stratagem.gateway.correction.text import Malformed
+from stratagem.gateway.correction.json_text import Malformed
 from stratagem.gateway.correction.words import normal
 
 __all__ = ["arguments"]

@@ -7,24 +7,52 @@ run with (or none), everything that could be offered, and where the caller has t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
+
+from stratagem.engine.evidence import Belief
 
 __all__ = [
     "AMBIGUOUS_SHARE",
+    "CERTAIN_LOW_MIN",
     "Candidate",
     "Choice",
     "Correction",
     "CorrectionStep",
     "Fault",
     "FaultType",
+    "Hint",
+    "HintKind",
+    "Learned",
+    "Nothing",
     "Risk",
     "Strategy",
+    "tip",
+    "tips",
 ]
 
 # What is left of a confidence that another reading competes with.
 AMBIGUOUS_SHARE: Final = 0.5
+_TIPS: Final[Mapping[str, str]] = {
+    "typeMismatch": "Give each value in the type that the schema names.",
+    "missingRequired": "Give every parameter that the schema requires; tool_help lists them.",
+    "unknownProperties": "Use the names of the schema; tool_help lists them.",
+    "enumViolation": "Use one of the values that the schema lists, as it is written.",
+    "constraintViolation": "Keep within the bounds that the schema sets.",
+    "formatViolation": "Write dates and addresses in the format that the schema names.",
+    "noMatchingForm": "Choose one of the forms that the schema allows, and fill it completely.",
+    "malformedJson": "Send the arguments as one JSON object.",
+    "limitExceeded": "Send less in one call.",
+    "timeout": "Give the call more time, or ask for less at once.",
+    "rateLimited": "Wait before the next call.",
+    "permissionDenied": "Ask whoever runs the server for the right.",
+    "notFound": "Check that what the arguments name exists.",
+}
+# A meaning is certain when even the cautious end of the belief (it errs once in twenty) lies
+# this high: about nine successes without a failure.
+CERTAIN_LOW_MIN: Final = 0.75
 
 
 class Strategy(StrEnum):
@@ -184,3 +212,66 @@ class Correction:
     def chosen(self) -> Candidate | None:
         """The candidate that was applied."""
         return self.candidates[0] if self.corrected else None
+
+
+def tip(error_type: str) -> str:
+    """Return what avoids errors of a type."""
+    return _TIPS.get(error_type, "Read the tool's schema before calling it.")
+
+
+def tips(error_types: Iterable[str]) -> list[str]:
+    """Return what avoids errors of some types, each tip once and only where there is one."""
+    return list(dict.fromkeys(_TIPS[each] for each in error_types if each in _TIPS))
+
+
+class HintKind(StrEnum):
+    """What a hint is about, with its form and its meaning."""
+
+    # A name that the schema lacks → the parameter that was meant.
+    ALIAS = "alias"
+    # A text (in lower case) that an enum lacks → the allowed value that was meant.
+    CHOICE = "choice"
+    # A separator → "split" when text with it was a list, "whole" when it was one element.
+    LIST = "list"
+    # "day/month" → "dayFirst" or "monthFirst".
+    DATE_ORDER = "dateOrder"
+
+
+class Hint(NamedTuple):
+    """One meaning of a form, and the belief in it: how often it held.
+
+    It names things of the schema (a parameter, an allowed value) or a way of writing, never a
+    caller's value.
+    """
+
+    meaning: Any
+    belief: Belief
+
+    @property
+    def certain(self) -> bool:
+        """Whether the evidence is strong enough to act upon unasked."""
+        return self.belief.low >= CERTAIN_LOW_MIN
+
+
+class Learned(Protocol):
+    """What successful calls of one tool have taught, as the correction sees it.
+
+    The correction keeps nothing: whoever keeps patterns hands them in behind this protocol.
+    """
+
+    def hints(self, kind: HintKind, path: str, form: str) -> Sequence[Hint]:
+        """Return what a form at a place turned out to mean, the most believed first.
+
+        The path is that of the object that has the name, or of the value that has the form,
+        with `[*]` for any element of a list.
+        """
+        ...
+
+
+class Nothing:
+    """The patterns of a tool that was never called."""
+
+    def hints(self, kind: HintKind, path: str, form: str) -> Sequence[Hint]:
+        """Return nothing."""
+        del kind, path, form
+        return ()

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from stratagem import limits
-from stratagem.gateway.correction.spelling import distance
-from stratagem.gateway.correction.vocabulary import is_common, is_word
 from stratagem.gateway.correction.words import (
     SYNONYMS,
     UNITS,
+    distance,
+    is_common,
+    is_word,
     normal,
     singular,
     tokens,

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from stratagem.gateway.correction.text import Malformed
+from stratagem.gateway.correction.json_text import Malformed
 from stratagem.gateway.correction.words import normal
 
 __all__ = ["Pairs", "read"]

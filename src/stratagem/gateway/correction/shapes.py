@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
-from stratagem.gateway.correction import enums, formats, lists, scalars, texts
-from stratagem.gateway.correction.learned import HintKind
+from stratagem.gateway.correction import enums, formats, lists, scalars, text_forms
+from stratagem.gateway.correction.model import HintKind
 from stratagem.gateway.correction.names import are_words
 from stratagem.gateway.correction.schemas import Node, kind_of
 from stratagem.gateway.correction.words import normal, tokens
@@ -114,7 +114,7 @@ def _choices(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator
 
 
 def _from_text(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
-    parsed = list(texts.forms(attempt, node, text, steps))
+    parsed = list(text_forms.forms(attempt, node, text, steps))
     yield from parsed
     unquoted = _strip_quotes(node, text)
     if unquoted is not None and not parsed:

@@ -1,11 +1,20 @@
-"""Words that names of parameters are made of, and what some names always mean."""
+"""Words that names of parameters are made of: what some always mean, and which words there are.
+
+A name made of real words is no misspelling of another, however near it is. The words are those of
+the embedder in `search/model`, numbered by how common they are: first those of general English,
+then those of programming. They are read when the first name is compared with another, which takes
+about 20 ms; nothing else about a correction depends on a file.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Final
+
+import orjson
 
 __all__ = [
     "CALL_NAMES",
@@ -20,6 +29,9 @@ __all__ = [
     "SYNONYMS",
     "TAKING_BACK",
     "UNITS",
+    "distance",
+    "is_common",
+    "is_word",
     "normal",
     "same_tool",
     "singular",
@@ -28,10 +40,33 @@ __all__ = [
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _NAME_CHARS_MAX: Final = 128
-
-
 # Letters of other alphabets that look like ours.
 _LOOKS_LIKE: Final = str.maketrans("аеорсухіјѕνοα", "aeopcyxijsvoa")  # noqa: RUF001
+_FILE: Final = Path(__file__).parents[2] / "search" / "model" / "tokenizer.json"
+# Beyond are rare words, and misspellings that are met often.
+_WORDS_MAX: Final = 28_700
+# Most short tokens beyond are abbreviations and pieces of names.
+_SHORT_WORDS_MAX: Final = 3_000
+_SHORT_CHARS: Final = 3
+# Others are made of these.
+_COMMON_MAX: Final = 8_000
+# What the vocabulary lacks: short names of quantities, and words that are a letter away from
+# others with another meaning (`assignor`, `assignee`).
+_TERMS: Final = frozenset(
+    """
+    a acc ace add aim alt an api app arg as asc assignee assignor at ate avg bake bathe bet bid bin
+    bolder borrower bot buy by calc cap capo caption cat celsius cod col collage consignee
+    consignor cpe cpu crm cry csm cve cwe deceive decrement denominator desc dest dev devise
+    dine dir dividend divisor docket dot egg env equip expend fan faq fat fax fee fit fix freq
+    gap geo go gpu grantee grantor ham hat hay hen hip id idp ids idx if in inn inst int invoice
+    is it jam jar jaw jet joy kilogram kit lab lander lap lat len lender lessee lessor lid lip
+    lng log lon mac map mentee min mod mol mols mud mug net no num numerator nut oak odd of on
+    or pad pan payee payees payout pen pend pet pig pin pint pit pod postfix pot prev prob prod
+    pub purl racket radium raw ref repaid row rrule rub sad scaler sec semicolon sender sine ski
+    spy sql src ssid ssl stationery sub subtract sum tag tap tea tenet ticker tie tint tip tls
+    to toe toy untied up uri url us var vender vocation wet x y yearn z zip
+    """.split()
+)
 
 
 def normal(name: str) -> str:
@@ -77,6 +112,7 @@ PAYLOADS: Final = frozenset(
     }
 )  # fmt: skip
 
+
 # What stands beside the arguments in a call.
 CALL_NAMES: Final = frozenset(
     {
@@ -84,6 +120,7 @@ CALL_NAMES: Final = frozenset(
         "recipientname", "role", "tool", "toolcallid", "toolname", "toolsname", "type", "callid",
     }
 )  # fmt: skip
+
 
 # What models add about a call: no tool that has no such parameter could have meant it.
 METADATA: Final = frozenset(
@@ -97,25 +134,34 @@ METADATA: Final = frozenset(
     }
 )  # fmt: skip
 
+
 # What such a name may be about, if the tool has a parameter for it.
 _WHY: Final = frozenset({"reason", "why", "cause", "purpose", "justification", "motive", "ground"})
+
+
 _MOMENT: Final = frozenset(
     "at created datetime moment occurred since time until updated when".split()
 )
+
+
 _DEGREE: Final = frozenset(
     "alpha certainty level likelihood percentile probability score significance threshold".split()
 )
+
+
 SPOKEN_OF: Final = {
     **dict.fromkeys(("explanation", "justification", "rationale", "reasoning", "thought"), _WHY),
     **dict.fromkeys(("timestamp", "requesttimestamp"), _MOMENT),
     "confidence": _DEGREE,
 }
 
+
 # A parameter of such a name is there to be agreed to.
 CONSENT: Final = frozenset(
     """accept acknowledge acknowledged agree agreed approve approved certify confirm confirmation
     confirmed consent force understand understood""".split()
 )
+
 
 # What models write around JSON that says nothing about the task. No word that takes something back.
 NOISE: Final = frozenset(
@@ -126,14 +172,17 @@ NOISE: Final = frozenset(
     """.split()
 )
 
+
 # What takes back, or changes, what is said beside it.
 TAKING_BACK: Final = frozenset(
     """avoid but cancel don dont except instead never no not rather stop unless without wrong
     """.split()
 )
 
+
 # They say too little to tell two names apart.
 GENERIC: Final = frozenset({"id", "name", "api", "tool", "call", "request", "function", "model"})
+
 
 # Parameters whose single values have commas in them.
 PLACES: Final = frozenset(
@@ -143,6 +192,8 @@ PLACES: Final = frozenset(
     province provinces region regions route routes state states stop stops street streets territory
     town towns venue venues village waypoint waypoints where zone""".split()
 )
+
+
 NAMED_THINGS: Final = frozenset(
     """actor actors album albums answer answers article articles artist artists attendee attendees
     author authors book books candidate candidates contact contacts customer customers employee
@@ -156,6 +207,7 @@ NAMED_THINGS: Final = frozenset(
     formula formulas greeting greetings instruction instructions line lines pattern patterns queries
     query regex script scripts sql statement statements""".split()
 )
+
 
 # Only offered: what one tool calls a city another calls a location.
 SYNONYMS: Final = tuple(
@@ -195,6 +247,7 @@ SYNONYMS: Final = tuple(
     )
 )
 
+
 # Units as names have them: `timeout_s` is no misspelling of `timeout_ms`.
 UNITS: Final = frozenset(
     """s ms us ns m min mins h hr hrs d mm cm dm km mi ft yd nm um g kg mg ug mcg lb lbs oz t l ml
@@ -202,3 +255,58 @@ UNITS: Final = frozenset(
     cal kcal deg rad b kb mb gb tb kib mib gib px pt em pct bps kph kmh mph ha mol mmol usd eur gbp
     aud cad nzd hkd sgd jpy cny chf""".split()
 )
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Return how many letters are missing, extra, wrong or swapped; `most` stands for more.
+
+    A swap of two neighbours counts as one slip (optimal string alignment).
+    """
+    if abs(len(one) - len(other)) >= most or len(set(one) ^ set(other)) >= 2 * most:
+        return most
+    one, other = _without_ends(one, other)
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, start=1):
+        earlier, before, row = before, row, [at] + [0] * len(other)
+        for to, wanted in enumerate(other, start=1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != wanted))
+            swapped = at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted
+            row[to] = min(cost, earlier[to - 2] + 1) if swapped else cost
+        if min(row) >= most and min(before) >= most:
+            return most
+    return min(row[-1], most)
+
+
+def _without_ends(one: str, other: str) -> tuple[str, str]:
+    """Cut off what both begin and end with: slips lie in between."""
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    one, other = one[start:], other[start:]
+    end = 0
+    while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:
+        end += 1
+    return (one[:-end], other[:-end]) if end else (one, other)
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    vocabulary: dict[str, int] = orjson.loads(_FILE.read_bytes())["model"]["vocab"]
+    return dict.fromkeys(_TERMS, 0) | {
+        word: number
+        for word, number in vocabulary.items()
+        if number <= (_WORDS_MAX if len(word) > _SHORT_CHARS else _SHORT_WORDS_MAX)
+        and len(word) >= _SHORT_CHARS
+        and word.isalpha()
+    }
+
+
+def is_word(word: str) -> bool:
+    """Tell whether a word, in lower case, is a real one."""
+    return word in _ranks()
+
+
+def is_common(word: str) -> bool:
+    """Tell whether a word, in lower case, is one that others are made of."""
+    return _ranks().get(word, _WORDS_MAX) <= _COMMON_MAX

@@ -3,7 +3,7 @@
 A handler names its function in one of two ways: `{"type": "python", "name": NAME}` is a function
 that was added in this process or that an installed package offers in the entry point group
 `stratagem.tools`; `{"type": "python", "callable": "package.module:function"}` is imported when it
-is first called, and only if the operator allows it (`callables.py`). Listing the functions imports
+is first called, and only if the operator allows it (`CallableList`). Listing the functions imports
 nothing.
 
 A coroutine function runs on the event loop, any other in a thread; both are stopped when the
@@ -16,6 +16,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from importlib import import_module, metadata
 from typing import Any, Final
 
@@ -33,16 +34,22 @@ from stratagem.errors import (
 )
 from stratagem.gateway.definitions.argument_models import refusal
 from stratagem.gateway.definitions.contract import Handler, ProgressReport, Run
-from stratagem.gateway.handlers.callables import CallableList
 from stratagem.gateway.handlers.functions import PythonTool, describe_function, tool
 from stratagem.gateway.handlers.threads import Threads
 
-__all__ = ["ENTRY_POINTS", "PythonRunner", "PythonTool", "describe_function", "tool"]
+__all__ = [
+    "ENTRY_POINTS",
+    "CallableList",
+    "PythonRunner",
+    "PythonTool",
+    "describe_function",
+    "tool",
+]
 
 ENTRY_POINTS: Final = "stratagem.tools"
-
 _PLACE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _CAUGHT: Final = (Exception, SystemExit, KeyboardInterrupt)
+SETTING = "STRATAGEM_ALLOW_CALLABLES"
 
 
 class PythonRunner:
@@ -227,3 +234,53 @@ def _result_as_json(found: PythonTool, result: Any) -> Any:
             hint="Return objects, lists, texts, numbers, booleans or null.",
         ) from error
     return plain
+
+
+class CallableList:
+    """The functions that an operator allows stored tools to name; None allows any.
+
+    A pattern is `package.module:function` or `package.module:*`. An asterisk matches functions that
+    the module itself defines, not those it imports: a module that has imported `os` does not allow
+    `os.system`. Functions that a program adds, and those of installed packages with an entry point,
+    need no entry, because a stored tool cannot introduce them.
+    """
+
+    def __init__(self, patterns: Sequence[str] | None) -> None:
+        self._exact = None if patterns is None else frozenset(patterns)
+        self._patterns = [each.partition(":") for each in patterns or () if "*" in each]
+        self._bare = [each for each in patterns or () if ":" not in each]
+
+    def require(self, place: str, function: Any = None) -> None:
+        """Refuse a function that is not on the list.
+
+        With the function itself, a pattern allows it only if its module defines it.
+
+        Raises:
+            PermissionDenied: The operator does not allow it.
+        """
+        if self._exact is None or place in self._exact:
+            return
+        module, _, path = place.partition(":")
+        defined = function is None or getattr(function, "__module__", None) == module
+        if defined and "." not in path and any(self._matches(module, path)):
+            return
+        raise PermissionDenied(
+            f"The operator does not allow Python tools to call {place}.",
+            callable=place,
+            setting=SETTING,
+            hint=f"To allow it: {SETTING}={place}, or --allow-callable {place} with serve and mcp."
+            + self._advice(),
+        )
+
+    def _advice(self) -> str:
+        """Return a hint about an entry that allows nothing because it names only a module."""
+        if not self._bare:
+            return ""
+        module = self._bare[0]
+        return f" On the list {module!r} allows nothing: for a module write {module}:*."
+
+    def _matches(self, module: str, path: str) -> list[bool]:
+        return [
+            fnmatchcase(module, of) and fnmatchcase(path, name)
+            for of, _colon, name in self._patterns
+        ]

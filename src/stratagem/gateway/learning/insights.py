@@ -8,8 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from stratagem.gateway.correction import Strategy
+from stratagem.gateway.correction.model import tip
 from stratagem.gateway.correction.patterns import PATTERNS
-from stratagem.gateway.correction.tips import tip
 from stratagem.gateway.learning.answers import (
     AgentFigures,
     CorrectionFigures,

@@ -25,7 +25,7 @@ from stratagem.gateway.correction import (
     correct,
     ready,
 )
-from stratagem.gateway.correction.tips import tip
+from stratagem.gateway.correction.model import tip
 from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning import answers, diagnosis, inputs, insights, policies, trials

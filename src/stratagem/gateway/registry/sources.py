@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -40,7 +41,6 @@ from stratagem.gateway.registry.answers import (
     ServerTools,
     SourceTools,
 )
-from stratagem.gateway.registry.categories import guess_category
 from stratagem.gateway.registry.credentials import CredentialStore
 from stratagem.gateway.registry.pending_definitions import (
     definition_of,
@@ -50,7 +50,7 @@ from stratagem.gateway.registry.pending_definitions import (
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tool_sets import refuse_limited
-from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.gateway.secret_grants import follow_change
 from stratagem.operation import Caller
@@ -61,11 +61,30 @@ from stratagem.storage.contract import Reader, Transaction
 if TYPE_CHECKING:
     from stratagem.gateway.outbound import Outbound
 
-__all__ = ["Sources"]
+__all__ = ["Sources", "guess_category"]
 
 logger = logging.getLogger(__name__)
-
 _CREDENTIAL: Final = re.compile(r"auth|cookie|token|secret|passw|credential|key", re.IGNORECASE)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    "search": frozenset({"search", "find", "lookup", "query", "browse", "crawl", "scrape", "grep"}),
+    "analysis": frozenset(
+        {"analyze", "analyse", "analysis", "classify", "detect", "extract", "summarize", "inspect",
+         "compare", "statistics", "sentiment", "lint", "scan"}
+    ),
+    "generation": frozenset(
+        {"generate", "compose", "draft", "render", "synthesize", "image", "draw", "paint"}
+    ),
+    "filesystem": frozenset({"file", "files", "directory", "directories", "folder", "path"}),
+    "data": frozenset({"table", "sql", "database", "rows", "csv", "dataset", "record", "records"}),
+    "integration": frozenset(
+        {"api", "webhook", "email", "mail", "slack", "github", "issue", "calendar", "message",
+         "send", "post", "publish", "ticket", "repository", "request"}
+    ),
+}  # fmt: skip
+_NAME_WEIGHT: Final = 3
+# Further words of a description are about details.
+_DESCRIPTION_WORDS: Final = 40
 
 
 class Sources:
@@ -359,3 +378,21 @@ def _slug(title: str) -> str:
     return "-".join("".join(each if each.isalnum() else " " for each in title).casefold().split())[
         :64
     ]
+
+
+def guess_category(name: str, description: str, annotations: Mapping[str, Any]) -> str:
+    """Return the category that a tool of another server most likely is of: servers say none.
+
+    The words of the name count most, then those of the description; where no word decides, the
+    annotations do. `tool_update` sets another, which a refresh leaves alone.
+    """
+    scores: Counter[str] = Counter()
+    texts = ((name, _NAME_WEIGHT, None), (description, 1, _DESCRIPTION_WORDS))
+    for text, weight, most in texts:
+        for word in _WORD.findall(text[:2000])[:most]:
+            for category, words in _WORDS.items():
+                if word.casefold() in words:
+                    scores[category] += weight
+    if scores:
+        return max(scores, key=lambda each: (scores[each], each))
+    return "integration" if annotations.get("openWorldHint") is True else CATEGORY_DEFAULT

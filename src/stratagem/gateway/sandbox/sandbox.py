@@ -20,7 +20,6 @@ from stratagem import limits
 from stratagem.errors import PermissionDenied, ServiceUnavailable, ValidationFailed
 from stratagem.gateway.sandbox import processes, trial
 from stratagem.gateway.sandbox.bubblewrap import Bubblewrap
-from stratagem.gateway.sandbox.exit_status import code_result_of
 from stratagem.gateway.sandbox.folders import working_folder
 from stratagem.gateway.sandbox.interpreter_choice import (
     find_unsupported_name,
@@ -29,6 +28,7 @@ from stratagem.gateway.sandbox.interpreter_choice import (
 from stratagem.gateway.sandbox.landlock import Landlock
 from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, Layer, Task
 from stratagem.gateway.sandbox.permissions import Permissions
+from stratagem.gateway.sandbox.processes import code_result_of
 from stratagem.gateway.sandbox.results import CodeResult, Language, OnOutput
 from stratagem.gateway.sandbox.snippets import Monty, QuickJS
 from stratagem.gateway.sandbox.trial import LayerReport

@@ -9,8 +9,7 @@ import pytest
 
 from stratagem.errors import ExecutionFailed, RateLimited
 from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.concurrency import ConcurrencyLimits, Priority
-from stratagem.gateway.calls.rate_limits import RateLimits
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits, Priority, RateLimits
 from stratagem.gateway.calls.result_cache import Cache, key_of
 from stratagem.gateway.definitions.questions import deadline, wait_for_person
 

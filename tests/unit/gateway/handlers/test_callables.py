@@ -11,7 +11,7 @@ import pytest
 import stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import PermissionDenied
-from stratagem.gateway.handlers.callables import CallableList
+from stratagem.gateway.handlers.python import CallableList
 from stratagem.operation import Caller
 
 OPERATOR = Caller("cli", authority="operator")

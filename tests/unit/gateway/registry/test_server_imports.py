@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.registry.categories import guess_category
 from stratagem.gateway.registry.server_imports import path_variables, read_servers
+from stratagem.gateway.registry.sources import guess_category
 
 FILES = {"command": "npx", "args": ["-y", "server-files", "/data"]}
 COMMENTED = """{ // of VS Code

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
-from stratagem.gateway.correction import markup, pairs
-from stratagem.gateway.correction import text as reader
+from stratagem.gateway.correction import json_text, markup, pairs
 from stratagem.gateway.correction.literals import call_arguments, literal
 from stratagem.gateway.correction.scalars import number_of
 from stratagem.gateway.correction.schemas import Node
@@ -34,7 +33,7 @@ _PATHLIKE: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[bf]|(?<=\b[A-Za-z]:)\\[nrt
 def forms(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     """Yield what a text holds, where something else than text is expected."""
     stripped = text.strip()
-    inner = reader.fence_contents(text)
+    inner = json_text.fence_contents(text)
     if inner is not None and node.types & _CONTAINERS:
         yield "json_text_parsed", inner
     elif stripped[:1] in {"{", "[", "("} and node.types & _CONTAINERS:
@@ -58,7 +57,7 @@ def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     unescaped = _unescape(text)
     if unescaped is not None:
         yield "json_text_parsed", unescaped
-    inner = reader.found_in(text)
+    inner = json_text.found_in(text)
     if inner is not None:
         if not called:
             yield _pattern_of_embedded_json(attempt, text, inner), inner
@@ -69,35 +68,35 @@ def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
 
 def _containers(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     try:
-        parsed = reader.strict(text)
+        parsed = json_text.strict(text)
         yield "json_guessed" if _PATHLIKE.search(text) else "json_text_parsed", parsed
-    except reader.DuplicateName as conflict:
+    except json_text.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
-    except reader.Malformed:
+    except json_text.Malformed:
         yield from _repair_json(attempt, node, text, steps)
 
 
 def _repair_json(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     try:
-        parsed = reader.parse(text)
+        parsed = json_text.parse(text)
         if not parsed.guessed and _names_known(node, parsed):
             yield _pattern_of_end(node, parsed), parsed.value
             return
-    except reader.DuplicateName as conflict:
+    except json_text.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
         return
-    except reader.Malformed:
+    except json_text.Malformed:
         parsed = None
     try:
         yield "python_literal_parsed", literal(text)
-    except reader.DuplicateName as conflict:
+    except json_text.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
-    except reader.Malformed:
+    except json_text.Malformed:
         if parsed is not None:
             yield "truncated_json_closed" if parsed.left_open else "json_guessed", parsed.value
 
 
-def _names_known(node: Node, parsed: reader.Parsed) -> bool:
+def _names_known(node: Node, parsed: json_text.Parsed) -> bool:
     """Tell whether texts without quotes end where a name of the schema begins."""
     if not parsed.bare:
         return True
@@ -109,7 +108,7 @@ def _all_known(node: Node, value: Any) -> bool:
     return isinstance(value, dict) and all(normal(name) in node.styles for name in value)
 
 
-def _pattern_of_end(node: Node, parsed: reader.Parsed) -> str:
+def _pattern_of_end(node: Node, parsed: json_text.Parsed) -> str:
     """Return the pattern of a text whose end may be missing.
 
     When every parameter is there and only the last bracket is not, nothing more can follow.
@@ -124,15 +123,15 @@ def _pattern_of_end(node: Node, parsed: reader.Parsed) -> str:
     return "broken_json_repaired" if whole or nothing_follows else "truncated_json_closed"
 
 
-def _ask(attempt: Attempt, steps: Steps, conflict: reader.DuplicateName) -> None:
+def _ask(attempt: Attempt, steps: Steps, conflict: json_text.DuplicateName) -> None:
     attempt.ask(steps, f"`{conflict.name}` is given twice. Which value is meant?", conflict.values)
 
 
 def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
     """Yield a text without the quotes that it has of its own, or the list that it spells."""
     try:
-        inner = reader.strict(text)
-    except (reader.Malformed, reader.DuplicateName):
+        inner = json_text.strict(text)
+    except (json_text.Malformed, json_text.DuplicateName):
         inner = None
     if isinstance(inner, str):
         if "string" not in node.types and inner != text:
@@ -141,7 +140,7 @@ def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
     if "array" in node.types:
         try:
             spelled = literal(f"[{text}]")
-        except (reader.Malformed, reader.DuplicateName):
+        except (json_text.Malformed, json_text.DuplicateName):
             return
         if len(spelled) > 1:
             yield "python_literal_parsed", spelled
@@ -150,7 +149,7 @@ def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
 def _read_function_call(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     try:
         name, given, named = call_arguments(text)
-    except (reader.Malformed, reader.DuplicateName):
+    except (json_text.Malformed, json_text.DuplicateName):
         return
     other = attempt.tool is not None and not same_tool(name, attempt.tool)
     if not given:
@@ -168,8 +167,8 @@ def _unescape(text: str) -> str | None:
     if not re.match(r"[{\[]\s*(?:\{\s*)?\\\"", text):
         return None
     try:
-        inner = reader.strict(f'"{text}"')
-    except (reader.Malformed, reader.DuplicateName):
+        inner = json_text.strict(f'"{text}"')
+    except (json_text.Malformed, json_text.DuplicateName):
         return None
     return inner if isinstance(inner, str) else None
 
@@ -190,19 +189,19 @@ def _read_object_text(node: Node, text: str) -> Iterator[Proposal]:
         marked = markup.arguments(text)
         yield "pairs_parsed" if _may_be_number(node, marked) else "markup_parsed", marked
         return
-    except reader.Malformed:
+    except json_text.Malformed:
         pass
     found = pairs.read(text, frozenset(map(normal, node.properties)))
     if found is not None and found.certain and not _may_be_number(node, found.values):
         yield "named_values_parsed", found.values
         return
     try:
-        parsed = reader.parse(text)
+        parsed = json_text.parse(text)
         if isinstance(parsed.value, dict):
             guessed = parsed.guessed or parsed.bare or found is not None
             yield "json_guessed" if guessed else "broken_json_repaired", parsed.value
             return
-    except (reader.Malformed, reader.DuplicateName):
+    except (json_text.Malformed, json_text.DuplicateName):
         pass
     if found is not None:
         yield "pairs_parsed", found.values
