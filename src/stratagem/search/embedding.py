@@ -54,8 +54,6 @@ _MODEL_FAMILY: Final = "stratagem-static-"
 # Chunks between spaces, seen again, are looked up. 32,768 of them take about 6 MB.
 _CHUNKS_MAX: Final = 32_768
 _CHUNK_CHARS_MAX: Final = 64
-# Vectors of words that are compared with one another: these take about 5 MB.
-_WORD_VECTORS_MAX: Final = 4_096
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024
 _FREQUENT_FROM: Final = 500
@@ -85,7 +83,7 @@ class Embedder(Protocol):
         """Return one row for each text: of length one, or zeros where there is no opinion."""
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the same for words and keys, which are asked for again and again."""
+        """Return the same for several words or keys, which are short."""
 
     def rank(self, word: str) -> int | None:
         """Return the place of a word, in lower case, among all by how frequent they are.
@@ -125,11 +123,6 @@ class StaticEmbedder:
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._usual: VectorMoments | None = None
-        self._word_vectors: FunctionCache[str, NDArray[np.float32]] = FunctionCache(
-            lambda word: self.embed([word])[0],
-            entries_max=_WORD_VECTORS_MAX,
-            chars_max=_CHUNK_CHARS_MAX,
-        )
 
     @property
     def is_loaded(self) -> bool:
@@ -149,8 +142,8 @@ class StaticEmbedder:
         return rows
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the same for words and keys, each of which is embedded once."""
-        return np.array([self._word_vectors[word] for word in words])
+        """Return the same for words and keys, all at once: they have a token or two each."""
+        return _embed_together(words, self._ready())
 
     def rank(self, word: str) -> int | None:
         """Return the place of a word in the vocabulary, which is in order of frequency."""
@@ -218,6 +211,30 @@ def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
     # Of the ways to write this in NumPy these take the least for the few tokens of a text.
     np.dot(roots * model.scale[ids], model.table.take(ids, axis=0).astype(np.float32), out=row)
     row /= math.sqrt(row.dot(row)) or 1.0
+
+
+def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
+    """Return the vectors of texts of few tokens: one pass over all, and not one for each."""
+    tokens: list[int] = []
+    roots: list[float] = []
+    # Where the tokens of each text begin, and which texts have any.
+    starts: list[int] = []
+    places: list[int] = []
+    for place, text in enumerate(texts):
+        counts = _token_counts(text, model)
+        if counts:
+            places.append(place)
+            starts.append(len(tokens))
+            tokens += counts
+            roots += [ROOTS[count] for count in counts.values()]
+    rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+    if places:
+        ids = np.array(tokens)
+        weights = np.array(roots, np.float32) * model.scale[ids]
+        sums = np.add.reduceat(model.table[ids] * weights[:, np.newaxis], starts)
+        lengths = np.sqrt(np.vecdot(sums, sums))
+        rows[places] = sums / np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
+    return rows
 
 
 def _make_random_texts(model: _Model) -> NDArray[np.float32]:
