@@ -120,10 +120,14 @@ class _Way:
             begin = perf_counter()
             found = self._vectors.compare(
                 reader, view, vector, np.zeros(0, np.int64),
-                spaces=None, sequences=None, depth=_TOP,
+                spaces=None, sequences=None, depth=ranking.SEMANTIC_DEPTH,
             )  # fmt: skip
+            near, cosines = found.near
+            if found.exact is not None:
+                cosines = found.exact(near)
+            best = near[np.lexsort((-near, -cosines))[:_TOP]]
             self._costs.append(perf_counter() - begin)
-            return set(found.near.sequences.tolist())
+            return set(best.tolist())
 
 
 def _passages(data: Path, count: int) -> Iterator[str]:

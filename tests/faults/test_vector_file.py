@@ -329,8 +329,10 @@ def test_rows_written_to_a_truncated_file_do_not_make_it_look_whole(tmp_path: Pa
             numbers,
             numbers,
             numbers,
+            numbers,
             codes=np.ones((1, capacity), np.uint64),
             vectors=np.ones((capacity, 8), np.float32),
+            quantized=np.ones((capacity, 8), np.int8),
         )
     )
 

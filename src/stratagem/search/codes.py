@@ -28,6 +28,10 @@ _WORD_BITS: Final = 64
 # Sizes above two and a half times the mean are all the same: that much larger.
 _SIZE_TOP: Final = 2.5
 _LEVELS: Final = 3
+# Where so many times the rows are more than all, all are gone through: that is faster than picking.
+_MOST: Final = 4
+_SAMPLED: Final = 8
+_SAMPLED_FROM: Final = 20_000
 # Of a random number, with the variance 1: the square root of 2/pi.
 _MEAN_SIZE: Final = 0.7978845608
 
@@ -76,22 +80,53 @@ class Codes:
 
     def apart(self, codes: NDArray[np.uint64], query: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return how far each code is from a query; only the order of these numbers counts."""
-        turned = query @ self._rotation
-        signs = _pack_bits(turned[np.newaxis] > 0)[0]
-        level, _step = self._levels(np.abs(turned))
-        small, large = (
-            _pack_bits((level.astype(np.uint8)[np.newaxis] >> bit) & 1 > 0)[0] for bit in (0, 1)
-        )
-        apart = np.zeros(codes.shape[1], np.int16)
-        differ, some = np.empty((2, codes.shape[1]), np.uint64)
-        for word in range(self.words):
-            np.bitwise_xor(codes[word], signs[word], out=differ)
-            # At most 64 and twice 64: a byte holds the sum.
-            of_word = np.bitwise_count(np.bitwise_and(differ, large[word], out=some))
-            of_word <<= 1
-            of_word += np.bitwise_count(np.bitwise_and(differ, small[word], out=some))
-            apart += of_word
+        signs, small, large = self._bits_of(query)
+        count = codes.shape[1]
+        apart = np.zeros(count, np.int16)
+        differ, some = np.empty((2, count), np.uint64)
+        # At most 64 and twice 64 in a word: a byte holds the sum.
+        of_large, of_small = np.empty((2, count), np.uint8)
+        for word, sign, one, two in zip(codes, signs, small, large, strict=True):
+            np.bitwise_xor(word, sign, out=differ)
+            np.bitwise_count(np.bitwise_and(differ, two, out=some), out=of_large)
+            np.bitwise_count(np.bitwise_and(differ, one, out=some), out=of_small)
+            # Adding takes a tenth of the time that shifting does.
+            of_small += of_large
+            of_small += of_large
+            apart += of_small
         return apart
+
+    def nearest(
+        self,
+        codes: NDArray[np.uint64],
+        rows: NDArray[np.int64],
+        query: NDArray[np.float32],
+        wanted: int,
+    ) -> NDArray[np.int64]:
+        """Return about as many of some rows as are wanted: those whose codes are nearest."""
+        most = len(rows) * _MOST > codes.shape[1]
+        apart = self.apart(codes if most else codes.take(rows, axis=1), query)
+        if most and len(rows) < len(apart):
+            apart = apart[rows]
+        return rows[_lowest(apart, wanted)]
+
+    def _bits_of(self, query: NDArray[np.float32]) -> NDArray[np.uint64]:
+        """Return the signs of a query's numbers, and the two bits of their sizes."""
+        turned = query @ self._rotation
+        level, _step = self._levels(np.abs(turned))
+        sizes = level.astype(np.uint8)
+        return _pack_bits(np.stack((turned > 0, sizes & 1 > 0, sizes & 2 > 0)))
+
+
+def _lowest(numbers: NDArray[np.int16], wanted: int) -> NDArray[np.int64]:
+    """Return the places of the lowest numbers, about as many as are wanted.
+
+    How many lie at each number is counted, which is three times as fast as sorting; of very many
+    every eighth is.
+    """
+    every = _SAMPLED if len(numbers) > _SAMPLED_FROM else 1
+    counts = np.bincount(numbers[::every]).cumsum()
+    return np.flatnonzero(numbers <= int(np.searchsorted(counts, wanted / every)))
 
 
 def _pack_bits(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -28,13 +28,16 @@ __all__ = [
     "VectorRows",
     "VectorSnapshot",
     "header_dtype",
+    "quantize",
 ]
 
 HEADER_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 64
 
-_MAGIC: Final = b"STRAVEC6"
-_NUMBERS: Final = ("sequence", "sequence_to", "branch", "space", "norm")
+_MAGIC: Final = b"STRAVEC7"
+_NUMBERS: Final = ("sequence", "sequence_to", "branch", "space", "norm", "step")
+# What the numbers of a quantized vector reach to.
+_STEPS: Final = 127
 # Vectors of so many bytes are synced before they are sealed.
 SYNCED_BYTES_MIN: Final = 256 * 1024 * 1024
 # What `check` is a checksum of: the fields before it.
@@ -43,8 +46,18 @@ _CHECKED_BYTES: Final = 80
 _CHUNK: Final = 1_024
 # Eight bytes for each row, and few ask about more than that.
 _OWN_ROWS_KEPT: Final = 4
+# Quantized vectors of so many bytes are kept in memory, once as much was asked for as reading them
+# all takes: whoever asks once, or after every write, reads only what is compared.
+_QUANTIZED_BYTES_KEPT: Final = 32 * 1024 * 1024
+_ASKED_BEFORE_KEPT: Final = 8
 # Odd, so that multiplying by them loses nothing.
-_ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+_ODD: Final = (
+    0x9E3779B97F4A7C15,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x27D4EB2F165667C5,
+    0xD6E8FEB86659FD93,
+)
 
 
 @cache
@@ -71,7 +84,9 @@ def header_dtype() -> np.dtype[np.void]:
 class VectorRows(NamedTuple):
     """Vectors with their codes, their versions and what decides whether a view shows them.
 
-    Vectors have the length one; `norm` is how long each was, as the bits of a 64-bit number.
+    Vectors have the length one; `norm` is how long each was, as the bits of a 64-bit number. The
+    numbers of a `quantized` vector are whole; times `step`, given as bits, they are those of the
+    vector, nearly.
     """
 
     sequence: NDArray[np.int64]
@@ -79,9 +94,11 @@ class VectorRows(NamedTuple):
     branch: NDArray[np.int64]
     space: NDArray[np.int64]
     norm: NDArray[np.int64]
+    step: NDArray[np.int64]
     # By word, not by vector: each is gone through from end to end.
     codes: NDArray[np.uint64]
     vectors: NDArray[np.float32]
+    quantized: NDArray[np.int8]
 
 
 class VectorColumns:
@@ -103,6 +120,7 @@ class VectorColumns:
         }
         self._codes_at = HEADER_BYTES + 8 * capacity * len(_NUMBERS)
         self._vectors_at = self._codes_at + 8 * capacity * words
+        self._quantized_at = self._vectors_at + 4 * capacity * dimensions
 
     @staticmethod
     def size(dimensions: int, words: int, capacity: int) -> int:
@@ -111,7 +129,7 @@ class VectorColumns:
         If the file is truncated while rows are written to it, they lengthen it again, but never
         to its full size.
         """
-        row = 8 * len(_NUMBERS) + 8 * words + 4 * dimensions
+        row = 8 * len(_NUMBERS) + 8 * words + 5 * dimensions
         return HEADER_BYTES + capacity * row + _TAIL_BYTES
 
     def format(self, generation: int) -> None:
@@ -180,7 +198,7 @@ class VectorColumns:
         return self.is_whole() and self.get("digest") == digest % 2**64
 
     def numbers(self, name: str, begin: int, end: int) -> NDArray[np.int64]:
-        """Return `sequence`, `sequence_to`, `branch`, `space` or `norm` of some rows."""
+        """Return `sequence`, `sequence_to`, `branch`, `space`, `norm` or `step` of some rows."""
         numbers = aligned_array((end - begin,), np.int64)
         self.storage.read(self._numbers_at[name] + 8 * begin, numbers)
         return numbers
@@ -215,18 +233,33 @@ class VectorColumns:
             _compare(vectors, query, cosines[begin : begin + _CHUNK])
         return cosines
 
+    def quantized_vectors(self, begin: int, end: int) -> NDArray[np.int8]:
+        """Return the quantized vectors of some rows."""
+        quantized = aligned_array((end - begin, self._dimensions), np.int8)
+        self.storage.read(self._quantized_at + self._dimensions * begin, quantized)
+        return quantized
+
+    def quantized_of(self, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the quantized vectors of rows that lie anywhere."""
+        quantized = aligned_array((len(rows), self._dimensions), np.int8)
+        self.storage.gather(self._quantized_at + self._dimensions * rows, quantized)
+        return quantized
+
     def chunks(self) -> Iterator[VectorRows]:
         """Yield all rows, some at a time."""
         count = self.get("count")
         for begin in range(0, count, _CHUNK):
             end = min(begin + _CHUNK, count)
-            sequence, sequence_to, branch, space, norm = (
+            sequence, sequence_to, branch, space, norm, step = (
                 self.numbers(name, begin, end) for name in _NUMBERS
             )
             vectors = aligned_array((end - begin, self._dimensions), np.float32)
             self.storage.read(self._vector_at(begin), vectors)
             codes = self.codes(begin, end)
-            yield VectorRows(sequence, sequence_to, branch, space, norm, codes, vectors)
+            quantized = self.quantized_vectors(begin, end)
+            yield VectorRows(
+                sequence, sequence_to, branch, space, norm, step, codes, vectors, quantized
+            )
 
     def extend(self, rows: VectorRows) -> None:
         """Write rows behind the last one."""
@@ -236,6 +269,7 @@ class VectorColumns:
         for word in range(self._words):
             self.storage.write(self._code_at(word, count), rows.codes[word])
         self.storage.write(self._vector_at(count), rows.vectors)
+        self.storage.write(self._quantized_at + self._dimensions * count, rows.quantized)
         self.put("digest", (self.get("digest") + _digest(rows)) % 2**64)
         self.put("count", count + len(rows.sequence))
 
@@ -281,12 +315,13 @@ class OwnRows(NamedTuple):
 class VectorSnapshot:
     """What the header said at one moment, and the columns that are asked for with each search.
 
-    These are kept, since they are small: 64 bytes for each vector of 256 numbers. Vectors are
-    not.
+    These are kept, since they are small: 72 bytes for each vector of 256 numbers. Vectors are
+    not, and quantized ones only where they are not too many and asked for again and again.
     """
 
     def __init__(self, columns: VectorColumns) -> None:
         self.columns = columns
+        self._asked = 0
         self.count = columns.get("count")
         self._is_ascending = bool(columns.get("ascending"))
         self._rows = _rows_of(columns)
@@ -322,6 +357,32 @@ class VectorSnapshot:
     def norm(self) -> NDArray[np.float64]:
         """How long each vector was before it was given the length one."""
         return self.columns.numbers("norm", 0, self.count).view(np.float64)
+
+    @cached_property
+    def step(self) -> NDArray[np.float64]:
+        """What the numbers of each quantized vector are multiplied by."""
+        return self.columns.numbers("step", 0, self.count).view(np.float64)
+
+    @cached_property
+    def _quantized(self) -> NDArray[np.int8]:
+        return self.columns.quantized_vectors(0, self.count)
+
+    def estimates_of(
+        self, rows: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return about how near some rows are to a query: within a hundredth."""
+        self._asked += 1
+        few = self.count * len(query) <= _QUANTIZED_BYTES_KEPT
+        if few and self._asked > _ASKED_BEFORE_KEPT:
+            quantized = self._quantized.take(rows, axis=0)
+        else:
+            quantized = self.columns.quantized_of(rows)
+        products = np.empty(len(rows), np.float32)
+        for begin in range(0, len(rows), _CHUNK):
+            vectors = quantized[begin : begin + _CHUNK].astype(np.float32)
+            _compare(vectors, query, products[begin : begin + _CHUNK])
+        products *= self.step[rows]
+        return products
 
     @cached_property
     def codes(self) -> NDArray[np.uint64]:
@@ -372,6 +433,15 @@ def _rows_of(columns: VectorColumns) -> tuple[int, ...]:
     return tuple(columns.get(name) for name in ("generation", "count", "ascending", "digest"))
 
 
+def quantize(
+    vectors: NDArray[np.float32],
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Return vectors in whole numbers of a byte, and what to multiply those of each by."""
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    step = np.where(largest > 0, largest, 1.0) / np.float32(_STEPS)
+    return np.rint(vectors / step[:, np.newaxis]).astype(np.int8), step.astype(np.float64)
+
+
 def _membership(members: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of some small numbers are members: one look-up each."""
     table = np.zeros(int(max(members.max(initial=0), numbers.max(initial=0))) + 1, bool)
@@ -397,6 +467,11 @@ def _digest(rows: VectorRows) -> int:
         each += rows.branch.view(np.uint64) * np.uint64(_ODD[0])
         each += rows.space.view(np.uint64) * np.uint64(_ODD[1])
         each += rows.norm.view(np.uint64) * np.uint64(_ODD[3])
+        each += rows.step.view(np.uint64) * np.uint64(_ODD[4])
+        # By halves: the numbers of a vector are a multiple of two, not of eight.
+        halves = rows.quantized.view(np.uint16)
+        weights = np.arange(1, 2 * halves.shape[1], 2, dtype=np.uint64)
+        each += (halves * weights).sum(axis=1, dtype=np.uint64)
         total = int((each * _keys(rows.sequence)).sum(dtype=np.uint64))
     return total + _digest_of_ends(rows.sequence, rows.sequence_to)
 
