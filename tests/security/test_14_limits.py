@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,7 +57,7 @@ def test_a_message_that_is_too_large_ends_its_socket_only(measured: House) -> No
     with pytest.raises((socketio.exceptions.TimeoutError, socketio.exceptions.SocketIOError)):
         client.call("mcp:tools:list", {"x": "x" * limits.REQUEST_BYTES_MAX}, timeout=3)
 
-    assert other.call("mcp:tools:list", {}, timeout=10)["success"]
+    assert other.call("mcp:tools:list", {}, timeout=60)["success"]
 
 
 @pytest.mark.parametrize("path", ["/api/memory/strata_store", "/api/mcp/tools"])
@@ -80,14 +79,14 @@ def test_an_event_that_is_too_deep_is_refused_by_the_same_code(measured: House) 
     told: list[Any] = []
     client.on("mcp:error", told.append)
 
-    answer = client.call("mcp:tools:list", {"x": json.loads(DEEP)}, timeout=10)
+    answer = client.call("mcp:tools:list", {"x": json.loads(DEEP)}, timeout=60)
     over_rest = measured.client("other").post("/api/mcp/tools", content=f'{{"name": {DEEP}}}')
 
     assert answer["error"] == over_rest.json()["error"]
     assert answer["error"]["code"] == "REQUEST_TOO_LARGE"
     assert answer["error"]["details"]["limit"] == limits.VALUE_DEPTH_MAX
     assert [each["event"] for each in eventually(lambda: told)] == ["mcp:tools:list"]
-    assert client.call("mcp:tools:list", {}, timeout=10)["success"]
+    assert client.call("mcp:tools:list", {}, timeout=60)["success"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ def test_a_message_that_is_none_ends_its_own_socket_only(
     client.eio.send(message)
 
     eventually(lambda: not client.connected)
-    assert other.call("mcp:tools:list", {}, timeout=10)["success"]
+    assert other.call("mcp:tools:list", {}, timeout=60)["success"]
     assert [each.message for each in server_log(caplog) if each.levelname == "ERROR"] == []
 
 
@@ -129,15 +128,19 @@ def test_too_many_requests_are_told_when_to_come_back(measured: House, surface: 
 
 
 def test_too_many_requests_at_once_are_refused(measured: House) -> None:
-    body = {"arguments": {}, "options": {"timeout": 1500}}
-
-    def call(_number: int) -> httpx2.Response:
+    def call(milliseconds: int) -> httpx2.Response:
+        body = {"arguments": {}, "options": {"timeout": milliseconds}}
         return measured.client("narrow").post("/api/mcp/tools/hang/execute", json=body)
 
-    with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(call, range(6)))
+    refused: list[httpx2.Response] = []
+    # On a busy machine the first of them may have ended before the last one comes.
+    for milliseconds in (1_500, 6_000, 24_000):
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(call, [milliseconds] * 6))
+        refused = [each for each in answers if each.status_code == 429]
+        if len(refused) == 4:
+            break
 
-    refused = [each for each in answers if each.status_code == 429]
     assert len(refused) == 4
     assert all(int(each.headers["retry-after"]) >= 1 for each in refused)
     assert "2 requests at once" in refused[0].text
@@ -145,25 +148,23 @@ def test_too_many_requests_at_once_are_refused(measured: House) -> None:
 
 def test_events_at_once_are_bounded_too(measured: House) -> None:
     client = measured.open_socket("narrow")
-    answers: list[Any] = []
-    done = threading.Event()
+    codes: list[str] = []
+    # On a busy machine the first of them may have ended before the last one comes.
+    for milliseconds in (1_000, 5_000, 20_000):
+        answers: list[Any] = []
+        given = {"toolName": "hang", "arguments": {}, "options": {"timeout": milliseconds}}
+        for _ in range(5):
+            client.emit("mcp:tool:execute", given, callback=answers.append)
+        eventually(lambda answers=answers: len(answers) == 5, 60)  # type: ignore[misc]
+        codes = [each["error"]["code"] for each in answers]
+        if codes.count("RATE_LIMITED") == 3:
+            break
 
-    def heard(answer: Any) -> None:
-        answers.append(answer)
-        if len(answers) == 5:
-            done.set()
-
-    given = {"toolName": "hang", "arguments": {}, "options": {"timeout": 1000}}
-    for _ in range(5):
-        client.emit("mcp:tool:execute", given, callback=heard)
-
-    assert done.wait(10)
-    codes = [each["error"]["code"] for each in answers]
     assert codes.count("RATE_LIMITED") == 3
 
 
 def test_nobody_stops_the_call_of_another(measured: House) -> None:
-    body = {"arguments": {}, "options": {"timeout": 5000}}
+    body = {"arguments": {}, "options": {"timeout": 60_000}}
     work = measured.database.runtime().gateway.work
     cancel = "mcp:tool:cancel"
 
@@ -171,10 +172,10 @@ def test_nobody_stops_the_call_of_another(measured: House) -> None:
         call = pool.submit(measured.client("other").post, "/api/mcp/tools/hang/execute", json=body)
         (execution,) = eventually(lambda: work.active)
         stranger = measured.open_socket("runner").call(
-            cancel, {"executionId": execution}, timeout=5
+            cancel, {"executionId": execution}, timeout=60
         )
         still = list(work.active)
-        own = measured.open_socket("other").call(cancel, {"executionId": execution}, timeout=5)
+        own = measured.open_socket("other").call(cancel, {"executionId": execution}, timeout=60)
         ended = call.result()
 
     assert stranger["data"]["cancelled"] is False

@@ -47,6 +47,8 @@ PUMPS = [
 ]
 SOCKET = "/socket.io/?EIO=4&transport=websocket"
 DEEPEST = limits.VALUE_DEPTH_MAX
+# For a busy machine; 64 KB that are read anew from each of their quotes take 14 seconds on a quiet one.
+SECONDS_MAX = 10.0
 
 
 documents = st.recursive(
@@ -104,13 +106,13 @@ def test_twice_the_body_takes_twice_the_time_whatever_it_says(pump: str) -> None
         body = ("[]" * 70 + "[" + pump * (size // len(pump))).encode()
         taken = []
         for _ in range(3):
-            began = time.process_time()
+            began = time.thread_time()
             is_too_deep(body)
-            taken.append(time.process_time() - began)
-        return sorted(taken)[1]
+            taken.append(time.thread_time() - began)
+        return min(taken)
 
     # A quadratic scanner would take minutes for the longer one.
-    assert seconds(1_600_000) < 16 * max(seconds(400_000), 0.002)
+    assert seconds(1_600_000) < 16 * max(seconds(400_000), 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -140,14 +142,14 @@ def is_ended(socket: ClientConnection) -> bool:
 def test_a_message_of_nobody_known_holds_nobody_up(guarded: House, size: int) -> None:
     address = guarded.url.replace("http", "ws") + SOCKET
 
-    with connect(address) as socket:
+    with connect(address, open_timeout=60) as socket:
         socket.recv()
         socket.send("40" + attack(size))
         waited = health_seconds(guarded)
         ended = is_ended(socket)
 
     assert ended
-    assert waited < 2.0
+    assert waited < SECONDS_MAX
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -171,8 +173,8 @@ def test_a_body_without_end_holds_nobody_up(guarded: House) -> None:
     answer = client.post("/api/memory/strata_recall", content=attack(1024 * 1024))
 
     assert answer.status_code == 400
-    assert time.perf_counter() - began < 5.0
-    assert health_seconds(guarded) < 2.0
+    assert time.perf_counter() - began < SECONDS_MAX
+    assert health_seconds(guarded) < SECONDS_MAX
 
 
 @pytest.mark.parametrize("levels", [60, 70])
@@ -317,14 +319,17 @@ async def test_large_bodies_are_read_one_at_a_time_and_callers_take_turns() -> N
 
 
 @pytest.mark.anyio
-async def test_time_that_a_body_waited_itself_makes_no_other_wait() -> None:
+async def test_time_that_a_body_waited_itself_makes_no_other_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "LARGE_REQUEST_REST", 100.0)
     queue = LargeBodyQueue()
-    await queue.run("ann", lambda: threading.Event().wait(0.5))
+    await queue.run("ann", lambda: threading.Event().wait(0.2))
     began = time.monotonic()
 
     await queue.run("bob", lambda: None)
 
-    assert time.monotonic() - began < 0.5 * limits.LARGE_REQUEST_REST / 2
+    assert time.monotonic() - began < 0.2 * limits.LARGE_REQUEST_REST / 2
 
 
 @pytest.mark.anyio

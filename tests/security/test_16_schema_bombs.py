@@ -35,7 +35,7 @@ def db(tmp_path: Path) -> Iterator[Stratagem]:
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_or_evaluated_within_its_budget(name: str) -> None:
     bomb = BOMBS[name]()
-    began = time.monotonic()
+    began = time.process_time()
 
     if not bomb.registered:
         with pytest.raises(ValidationFailed) as refused:
@@ -49,7 +49,7 @@ def test_a_bomb_is_refused_or_evaluated_within_its_budget(name: str) -> None:
         assert schema.accepts(bomb.arguments) == (not violations)
         assert len(violations) <= limits.VIOLATIONS_MAX
         assert len(str(violations)) < 100_000
-    assert time.monotonic() - began < SECONDS_MAX
+    assert time.process_time() - began < SECONDS_MAX
 
 
 @pytest.mark.slow

@@ -130,7 +130,8 @@ def test_no_argument_makes_a_call_slow(house: House, parameters: dict[str, Any])
 
     assert told.status_code == 200
     assert called.json()["error"]["code"] == "VALIDATION_ERROR"
-    assert time.perf_counter() - began < 10.0
+    # Seconds are for a busy machine; a pattern that goes back and forth takes minutes.
+    assert time.perf_counter() - began < 60
 
 
 def test_masking_a_long_value_takes_no_time() -> None:
@@ -140,7 +141,7 @@ def test_masking_a_long_value_takes_no_time() -> None:
     masked = mask_json(value)
 
     assert masked == {"password": "[secret]", "token": "[secret]"}
-    assert time.thread_time() - began < 2.0
+    assert time.thread_time() - began < 10.0
 
 
 def test_every_function_that_makes_patterns_is_known_to_the_tester() -> None:

@@ -25,8 +25,8 @@ from stratagem.storage.views import find_branch
 from tests.manifest import proves
 
 COUNT = 10_000
-# Far more than it takes here, far less than reading all of them for each answer would.
-SECONDS = 0.25
+# Of the processor: thirty times what it takes, and far less than reading all of them for each answer.
+SECONDS = 0.1
 
 
 def concept(name: str) -> Iterator[Draft]:
@@ -67,14 +67,14 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stratagem]:
         yield opened
 
 
-def quick(run: Callable[[], object]) -> None:
+def quick(run: Callable[[], object], seconds: float = SECONDS) -> None:
     """Run something five times; its best must be quick."""
     best = float("inf")
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         run()
-        best = min(best, time.perf_counter() - began)
-    assert best < SECONDS
+        best = min(best, time.process_time() - began)
+    assert best < seconds
 
 
 @proves("graph:many")
@@ -103,7 +103,7 @@ def test_its_prerequisites_are_as_many_as_an_answer_holds(db: Stratagem) -> None
     found = db.knowledge.get_prerequisites("hub", depth=5)
 
     assert (len(found), found.truncated) == (limits.PREREQUISITES_MAX, True)
-    quick(lambda: db.knowledge.get_prerequisites("hub", depth=5))
+    quick(lambda: db.knowledge.get_prerequisites("hub", depth=5), 10 * SECONDS)
     answer = db.call("get_prerequisites", {"concept_id": "hub"})
     assert answer["truncated"] is True
     assert answer["next"] == str(answer["total"])

@@ -805,10 +805,10 @@ def test_a_huge_document_is_read_within_bounds() -> None:
     text = json.dumps(huge(1_000))
     assert len(text) > 2_000_000
 
-    started = time.perf_counter()
+    started = time.process_time()
     listing = list_tools(parse_document(text))
 
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
     assert len(listing.tools) == 1_000
     sizes = [len(json.dumps(tool.input_schema)) for tool in listing.tools]
     assert max(sizes) < 256 * 1024
