@@ -13,6 +13,7 @@ import socketio
 
 from stratagem import limits
 from tests.security.house import SURFACES, House, Outcome, Surface, make_token, opened, serving
+from tests.surfaces.serving import eventually
 
 # Words that nobody in the other workspace ever writes.
 SECRETS = ("zanzibarium", "quixotrope", "blunderwick")
@@ -218,6 +219,8 @@ def test_sockets_hear_of_their_own_workspace_only(two: House) -> None:
     for client in sockets.values():
         client.call("mcp:tools:list", {}, timeout=60)
 
+    # The client hands what it hears to threads of its own.
+    eventually(lambda: all(heard.values()))
     assert heard == {"red": ["for-red"], "blue": ["for-blue"]}
 
 

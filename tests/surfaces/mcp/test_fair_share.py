@@ -11,6 +11,7 @@ import pytest
 from stratagem import limits
 from stratagem.surfaces.serving.calls import _computes
 from stratagem.surfaces.serving.fair_share import FairShare
+from tests.unit.gateway.handlers.upstream.servers import eventually
 
 
 class Clock:
@@ -99,9 +100,8 @@ def test_a_call_that_takes_long_makes_room_for_the_next(monkeypatch: pytest.Monk
     async def test(calls: ActiveCalls, _clock: Clock) -> None:
         calls.begin("modest")
         calls.begin("greedy", 6)
-        await asyncio.sleep(0.2)
 
-        assert calls.running.count("greedy") == 6
+        await eventually(lambda: calls.running.count("greedy") == 6)
 
     trial(test)
 
@@ -199,7 +199,6 @@ def test_a_caller_whose_calls_queue_up_rests_after_each() -> None:
         await settle()
 
         assert calls.running == ["modest"]
-        await asyncio.sleep(0.05 * limits.CALL_REST + 0.1)
-        assert calls.running == ["modest", "greedy"]
+        await eventually(lambda: calls.running == ["modest", "greedy"])
 
     trial(test)

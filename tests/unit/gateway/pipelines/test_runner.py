@@ -15,6 +15,7 @@ from stratagem.gateway.pipelines import machine
 from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.pipelines.machine import StepCall, StepEvent, resume
 from stratagem.gateway.pipelines.runner import PipelineResult, run_pipeline
+from tests.unit.gateway.handlers.upstream.servers import eventually
 
 
 class Crash(BaseException):
@@ -329,9 +330,11 @@ def test_a_step_that_takes_too_long_is_stopped() -> None:
 
 
 def test_cancelling_the_pipeline_cancels_its_steps() -> None:
-    ended = []
+    begun: list[int] = []
+    ended: list[int] = []
 
     async def slow(call: StepCall) -> Any:
+        begun.append(call.index or 0)
         try:
             await asyncio.sleep(30)
         finally:
@@ -344,7 +347,7 @@ def test_cancelling_the_pipeline_cancels_its_steps() -> None:
                 {"steps": [{"tool": "a", "forEach": "input"}]}, [1, 2, 3], slow, desk.record
             )
         )
-        await asyncio.sleep(0.01)
+        await eventually(lambda: len(begun) == 3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -33,7 +33,7 @@ from tests.unit.gateway.sandbox.walls import (
     run_code,
 )
 
-SMALL_MEMORY = Permissions(memory_bytes=64 << 20, seconds=20)
+SMALL_MEMORY = Permissions(memory_bytes=64 << 20, seconds=100)
 
 MUST_BE_TRIED = {
     "python": {"tcp", "udp", "unix_socket", "abstract_socket", "datagram_pair", "read_secret", "read_by_link", "large_file", "large_allocation", "environment", "snoop", "forks", "signal_others", "new_namespaces", "other_calls"},

@@ -29,7 +29,7 @@ FULL = [(layer, language) for layer, language in PAIRS if layer.name in {"bubble
 SMALL = [pair for pair in PAIRS if pair not in FULL]
 PYTHON = [layer for layer, language in FULL if language == "python"]
 # Generous: the machine may be busy with other tests.
-PLENTY = Permissions(seconds=20)
+PLENTY = Permissions(seconds=100)
 
 
 def named(value: Any) -> str:
