@@ -120,6 +120,20 @@ def test_every_event_of_a_transaction_has_its_time(store: Store, clock: Clock) -
     assert [event.at for event in store.log(1)] == [at, at, at]
 
 
+def test_a_time_finds_the_last_event_up_to_it(store: Store) -> None:
+    for count in (1, 3, 1, 1, 2, 7, 1, 1, 1):
+        append(store, *(a_note(f"{count}-{number}", "text") for number in range(count)))
+    times = {event.sequence: event.at for event in store.log()}
+    asked = {at + beside for at in times.values() for beside in (-1, 0, 1)}
+
+    found = {at: store.reader().log.sequence_at(at) for at in asked}
+
+    assert found == {
+        at: max((sequence for sequence in times if times[sequence] <= at), default=0)
+        for at in asked
+    }
+
+
 def test_time_never_goes_backwards_even_when_the_clock_does(store: Store, clock: Clock) -> None:
     clock.advance(60)
     append(store, a_note("a"))

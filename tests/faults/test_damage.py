@@ -103,7 +103,6 @@ def test_an_altered_result_is_not_given_to_whoever_repeats_the_request(path: Pat
 
 FLIPPED = (
     "sqlite_autoindex_subjects_1",
-    "events_at",
     "vectors",
     "texts_docsize",
     "settings",

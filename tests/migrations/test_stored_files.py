@@ -10,7 +10,9 @@ import pytest
 
 import stratagem
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
+from stratagem.storage.sqlite.connection import add_functions
 from stratagem.storage.sqlite.format import VERSION
+from stratagem.storage.sqlite.statements import SQL
 
 FOLDER = Path(__file__).parent
 FORMATS = list(range(1, VERSION + 1))
@@ -28,6 +30,16 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def change(path: Path, statement: str) -> None:
     connection = apsw.Connection(str(path))
     connection.execute(statement)
+    connection.close()
+
+
+def make_read_models_older(path: Path) -> None:
+    """Have a file say that its read models are of an older version, as a file of that one would."""
+    connection = apsw.Connection(str(path))
+    add_functions(connection)
+    connection.execute("UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+    if connection.execute(SQL["setting"], ("seal",)).fetchone() is not None:
+        connection.execute(SQL["seal_settings"])
     connection.close()
 
 
@@ -58,6 +70,19 @@ def test_a_stored_file_opens_with_all_that_was_in_it(path: Path) -> None:
         assert_all_is_there(db)
 
 
+def test_a_stored_file_loses_the_index_of_times_and_still_finds_moments(path: Path) -> None:
+    with stratagem.open(str(path), embedder="none") as db:
+        times = [version.timestamp for version in db.memory.history("city")]
+        shown = [db.memory.recall("city", as_of=time) for time in times]
+
+    connection = apsw.Connection(str(path))
+    objects = {row[1] for row in connection.execute(SQL["objects"])}
+    connection.close()
+    assert [entry and entry.timestamp for entry in shown] == times
+    assert "events_ahead" in objects
+    assert "events_at" not in objects
+
+
 def test_a_stored_file_is_whole(path: Path) -> None:
     with stratagem.open(str(path), embedder="none") as db:
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
@@ -85,7 +110,7 @@ def test_a_stored_file_opens_for_reading(path: Path) -> None:
 
 
 def test_read_models_of_an_older_version_are_made_anew(path: Path) -> None:
-    change(path, "UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+    make_read_models_older(path)
     change(path, "DELETE FROM tallies")
 
     with stratagem.open(str(path), embedder="none") as db:
@@ -94,7 +119,7 @@ def test_read_models_of_an_older_version_are_made_anew(path: Path) -> None:
 
 
 def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:
-    change(path, "UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+    make_read_models_older(path)
 
     with pytest.raises(StorageUnavailable) as refused:
         stratagem.open(str(path), embedder="none", read_only=True)

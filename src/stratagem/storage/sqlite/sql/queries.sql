@@ -69,8 +69,18 @@ WHERE b.deleted_seq IS NOT NULL AND b.name BETWEEN char(2) AND char(3)
 SELECT count(*) FROM branches WHERE deleted_seq IS NULL AND name NOT BETWEEN char(2) AND char(3)
 
 -- name: sequence_at
--- The last event at or before a time.
-SELECT seq FROM events WHERE at <= ?1 ORDER BY at DESC, seq DESC LIMIT 1
+-- The last event at or before a time. Times never go backwards: it lies behind `low` or at it, and not
+-- behind `high`, and each step halves what is between them. A damaged log may lack events.
+WITH RECURSIVE halves (low, high) AS (
+    SELECT 0, coalesce(max(seq), 0) FROM events
+    UNION ALL
+    SELECT CASE WHEN e.at > ?1 THEN low ELSE (low + high + 1) / 2 END,
+        CASE WHEN e.at > ?1 THEN (low + high + 1) / 2 - 1 ELSE high END
+    FROM halves LEFT JOIN events e
+        ON e.seq = (SELECT max(seq) FROM events WHERE seq <= (low + high + 1) / 2)
+    WHERE low < high
+)
+SELECT (SELECT max(seq) FROM events WHERE seq <= low) FROM halves WHERE low = high
 
 -- name: time_of
 -- The recorded time of an event.
