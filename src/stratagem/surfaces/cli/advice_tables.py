@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.padding import Padding
@@ -14,6 +14,16 @@ from rich.text import Text
 from stratagem.answers import plural
 from stratagem.surfaces.cli.output import printable, shell_words
 from stratagem.surfaces.cli.tables import bar, brief, show, table, value_text
+
+if TYPE_CHECKING:
+    from stratagem.gateway.advice.answers import (
+        ErrorRecovery,
+        ToolComparison,
+        ToolDiscovery,
+        ToolRecommendations,
+        ToolValidation,
+        WorkflowPlan,
+    )
 
 __all__ = [
     "offers_table",
@@ -56,7 +66,7 @@ def share(value: float | None) -> str:
     return _NOTHING if value is None else f"{value:.0%}"
 
 
-def show_recommended(console: Console, answer: Answer) -> None:
+def show_recommended(console: Console, answer: ToolRecommendations) -> None:
     """Show the tools for a request, best first, and why."""
     for each in answer["recommendedTools"]:
         _show_tool(console, each)
@@ -67,7 +77,7 @@ def show_recommended(console: Console, answer: Answer) -> None:
     _show_missing(console, answer)
 
 
-def show_recovery(console: Console, answer: Answer) -> None:
+def show_recovery(console: Console, answer: ErrorRecovery) -> None:
     """Show what to do after a call that failed."""
     say(console, f"{answer['failedTool']}: {answer['errorType']}", "bold")
     show_fix(console, answer["knownFix"])
@@ -76,14 +86,14 @@ def show_recovery(console: Console, answer: Answer) -> None:
         say(console, f"              {each['confidence']:.0%} sure: {each['reason']}", "dim")
     if answer["alternatives"]:
         console.print("Or use:")
-    for each in answer["alternatives"]:
-        _show_tool(console, each)
+    for other in answer["alternatives"]:
+        _show_tool(console, other)
     for tip in answer["preventionTips"]:
         say(console, f"- {shell_words(tip)}")
     _show_missing(console, answer)
 
 
-def show_validated(console: Console, answer: Answer) -> None:
+def show_validated(console: Console, answer: ToolValidation) -> None:
     """Show which tools can be called now."""
     rows = table("TOOL", "CAN BE CALLED", "NOTE")
     for each in answer["results"]:
@@ -95,7 +105,7 @@ def show_validated(console: Console, answer: Answer) -> None:
     show(console, rows)
 
 
-def show_discovered(console: Console, answer: Answer) -> None:
+def show_discovered(console: Console, answer: ToolDiscovery) -> None:
     """Show the tools that fit."""
     if not answer["tools"]:
         console.print("No tool fits.")
@@ -115,41 +125,41 @@ def show_discovered(console: Console, answer: Answer) -> None:
     console.print(said, style="dim")
 
 
-def show_compared(console: Console, answer: Answer) -> None:
+def show_compared(console: Console, answer: ToolComparison) -> None:
     """Show tools next to each other, then what each has otherwise than the first."""
     scored = any("relevanceScore" in each for each in answer["tools"])
     rows = table("TOOL", "CALLS", "WORKED", "RELIABILITY", "MS", *(["FITS"] if scored else ()),
                  "TAKES")  # fmt: skip
     for each in answer["tools"]:
-        evidence = each["evidence"] or {}
+        evidence = each["evidence"]
         rows.add_row(
             printable(each["name"]),
             f"{evidence['totalCalls']:,}" if evidence else _NOTHING,
-            share(evidence.get("successRate")),
-            _figure(evidence.get("reliability"), 2),
-            _figure(evidence.get("avgLatency"), 1),
+            share(evidence["successRate"] if evidence else None),
+            _figure(evidence["reliability"] if evidence else None, 2),
+            _figure(evidence["avgLatency"] if evidence else None, 1),
             *([f"{each['relevanceScore']:.2f}"] if scored else ()),
             printable(", ".join(_parameters(each))),
         )
     show(console, rows)
     console.print("* is required.", style="dim")
-    for each in answer["differences"]:
-        told = "; ".join(_differences(each["difference"])) or "takes the same"
-        say(console, f"{each['to']} against {each['from']}: {told}")
+    for pair in answer["differences"]:
+        told = "; ".join(_differences(pair["difference"])) or "takes the same"
+        say(console, f"{pair['to']} against {pair['from']}: {told}")
     for measure, name in answer["best"].items():
         if name is not None:
             say(console, f"Best by {measure}: {name}", "dim")
     _show_missing(console, answer)
 
 
-def show_plan(console: Console, answer: Answer) -> None:
+def show_plan(console: Console, answer: WorkflowPlan) -> None:
     """Show the steps to a goal, each argument with where it comes from."""
     if not answer["steps"]:
         console.print("No tool fits. Say it in other words, or name the tools with --tool.")
         return
     rows = table("STEP", "TOOL", "ARGUMENT", "FROM")
     for number, step in enumerate(answer["steps"], 1):
-        sources = list(step["sources"].items()) or [("", None)]
+        sources: list[tuple[str, Answer | None]] = [*step["sources"].items()] or [("", None)]
         for at, (name, source) in enumerate(sources):
             first = at == 0
             rows.add_row(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from stratagem.surfaces.cli.output import json_text, printable
 
+if TYPE_CHECKING:
+    from stratagem.gateway.registry.answers import ApprovalList
+
 __all__ = ["show_approvals"]
 
 
-def show_approvals(console: Console, answer: Mapping[str, Any]) -> None:
+def show_approvals(console: Console, answer: ApprovalList) -> None:
     """Show each thing with everything that a decision needs."""
     if not answer["approvals"]:
         console.print("Nothing waits for a person.")

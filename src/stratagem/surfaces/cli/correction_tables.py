@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,6 +14,17 @@ from stratagem.answers import plural
 from stratagem.surfaces.cli.advice_tables import say, share, show_fix, show_offers
 from stratagem.surfaces.cli.output import printable, shell_words
 from stratagem.surfaces.cli.tables import brief, show, table, value_text, when
+
+if TYPE_CHECKING:
+    from stratagem.gateway.learning.answers import (
+        CallDiagnosis,
+        CorrectionBreakers,
+        CorrectionInsights,
+        CorrectionPatterns,
+        CorrectionStatus,
+        CorrectionTestReport,
+        PolicyUpdate,
+    )
 
 __all__ = [
     "show_circuits",
@@ -28,7 +39,7 @@ __all__ = [
 Answer = Mapping[str, Any]
 
 
-def show_diagnosis(console: Console, answer: Answer) -> None:
+def show_diagnosis(console: Console, answer: CallDiagnosis) -> None:
     """Show what is wrong with a call, and how it could be mended."""
     diagnosed, correction = answer["diagnosis"], answer["autoCorrection"]
     say(console, f"{diagnosed['errorType']} ({diagnosed['severity']})", "bold")
@@ -45,14 +56,14 @@ def show_diagnosis(console: Console, answer: Answer) -> None:
     for each in correction.get("choices") or ():
         options = ", ".join(map(str, each["options"]))
         say(console, f"{each['path']}: {each['question']} {options}")
-    for each in answer.get("alternatives") or ():
-        say(console, f"Or {each['toolName']}: {each['reasoning']}")
+    for other in answer.get("alternatives") or ():
+        say(console, f"Or {other['toolName']}: {other['reasoning']}")
     for tip in answer["preventionTips"]:
         say(console, f"- {shell_words(tip)}")
     _show_missing(console, answer)
 
 
-def show_status(console: Console, answer: Answer) -> None:
+def show_status(console: Console, answer: CorrectionStatus) -> None:
     """Show whether corrections work, how they did, and what they may do."""
     system, settings = answer["systemStatus"], answer["settings"] or {}
     state = {True: "on", False: "off", None: "unknown"}[system["enabled"]]
@@ -72,7 +83,7 @@ def show_status(console: Console, answer: Answer) -> None:
         say(console, f"Under way: {each['toolName']}, attempt {each['attempt']}")
 
 
-def show_configured(console: Console, answer: Answer) -> None:
+def show_configured(console: Console, answer: PolicyUpdate) -> None:
     """Show what a change of the policy changed, or would change."""
     for change in answer["changesApplied"]:
         say(console, change)
@@ -82,7 +93,7 @@ def show_configured(console: Console, answer: Answer) -> None:
         console.print("This is what would change; nothing was.", style="dim")
 
 
-def show_tested(console: Console, answer: Answer) -> None:
+def show_tested(console: Console, answer: CorrectionTestReport) -> None:
     """Show what would become of each call."""
     rows = table("TEST", "", "CORRECTED", "SURE", "MS", "ARGUMENTS")
     for each in answer["testResults"]:
@@ -104,12 +115,12 @@ def show_tested(console: Console, answer: Answer) -> None:
             say(console, f"{each['testName']}: {reason}", "red")
     overall = answer["overallResults"]
     console.print(f"{overall['passed']:,} of {plural(overall['totalTests'], 'test')} passed.")
-    for name in ("performance", "diagnostics"):
-        for field, value in (answer.get(name) or {}).items():
+    for part in (answer.get("performance"), answer.get("diagnostics")):
+        for field, value in (part or {}).items():
             say(console, f"{field}: {_plain(value)}", "dim")
 
 
-def show_insights(console: Console, answer: Answer) -> None:
+def show_insights(console: Console, answer: CorrectionInsights) -> None:
     """Show what the records of a time say about corrections."""
     overall = answer["overallMetrics"]
     say(
@@ -147,7 +158,7 @@ def show_insights(console: Console, answer: Answer) -> None:
         say(console, f"- {each}")
 
 
-def show_patterns(console: Console, answer: Answer) -> None:
+def show_patterns(console: Console, answer: CorrectionPatterns) -> None:
     """Show what was learned, one tool's profile, a backup, or what was restored."""
     if "backup" in answer:
         console.print(value_text(answer["backup"]), soft_wrap=True)
@@ -174,7 +185,7 @@ def show_patterns(console: Console, answer: Answer) -> None:
         show(console, rows)
 
 
-def show_circuits(console: Console, answer: Answer) -> None:
+def show_circuits(console: Console, answer: CorrectionBreakers) -> None:
     """Show the breakers of corrections, or what a reset did."""
     if "reset" in answer:
         was = "was closed" if answer["reset"] else "was not open"

@@ -71,7 +71,8 @@ _OF_A_DATABASE = (DatabaseCorrupt, StorageBusy, StorageFull, StorageUnavailable)
 # Details of a refused call that are worth a look.
 _SHOWN_BELOW = frozenset({"violations", "choices", "corrections", "knownFix"})
 
-Render = Callable[["Console", Mapping[str, Any]], None]
+# Of an answer of its own type, which `test_renderers` holds against what the operation returns.
+Render = Callable[["Console", Any], None]
 
 
 class Output:

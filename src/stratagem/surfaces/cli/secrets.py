@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+if TYPE_CHECKING:
+    from stratagem.gateway.registry.answers import SecretList
+
 __all__ = ["app", "read_secret", "set_secret", "show_secrets"]
 
 app = typer.Typer()
@@ -131,7 +134,7 @@ def read_secret(name: str) -> str:
     return value
 
 
-def show_secrets(console: Console, answer: Mapping[str, Any]) -> None:
+def show_secrets(console: Console, answer: SecretList) -> None:
     """Show which secrets there are, and who may send them."""
     from stratagem.surfaces.cli.tables import show, table
 
@@ -145,7 +148,7 @@ def show_secrets(console: Console, answer: Mapping[str, Any]) -> None:
     if not answer["grants"]:
         return
     rows = table("TOOL", "SECRET", "ORIGIN", "STATE")
-    for each in answer["grants"]:
-        state = each["state"] + (f": {each['reason']}" if "reason" in each else "")
-        rows.add_row(*map(printable, (each["tool"], each["name"], each["origin"], state)))
+    for grant in answer["grants"]:
+        state = grant["state"] + (f": {grant['reason']}" if "reason" in grant else "")
+        rows.add_row(*map(printable, (grant["tool"], grant["name"], grant["origin"], state)))
     show(console, rows)

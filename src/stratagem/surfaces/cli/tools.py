@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -21,6 +21,25 @@ from stratagem.errors import (
 from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
 from stratagem.surfaces.cli.output import confirm, json_text, printable
 from stratagem.surfaces.cli.session import Session, command
+
+if TYPE_CHECKING:
+    from stratagem.gateway.calls.answers import (
+        CallAnswer,
+        ErasedExecutions,
+        ExecutionPage,
+        ToolAnswer,
+        ToolList,
+        WorkList,
+    )
+    from stratagem.gateway.registry.answers import (
+        NewGrant,
+        OpenApiTools,
+        RemovedServer,
+        RemovedTool,
+        ServerList,
+        ServerTools,
+        ToolRegistration,
+    )
 
 __all__ = [
     "app",
@@ -112,7 +131,7 @@ def _add(
     else:
         assert file is not None
         answer = session.call("tool_register", **_definition(file))
-    session.output.answer(answer, show_added)
+    session.output.answer(answer, _show_registered if "toolId" in answer else show_added)
 
 
 @tools.command("import")
@@ -235,18 +254,18 @@ def plan(
         raise typer.Exit(TABLE[ExecutionFailed.code].exit_code)
 
 
-def show_removed(console: Console, answer: Mapping[str, Any]) -> None:
+def show_removed(console: Console, answer: RemovedTool) -> None:
     """Show that a tool was removed."""
     console.print(printable(f"Removed {answer['name']}."), soft_wrap=True)
 
 
-def show_removed_server(console: Console, answer: Mapping[str, Any]) -> None:
+def show_removed_server(console: Console, answer: RemovedServer) -> None:
     """Show that a server was removed, and which tools with it."""
     tools = ", ".join(answer["removed"]) or "it had no tools"
     console.print(printable(f"Removed {answer['name']}: {tools}."), soft_wrap=True)
 
 
-def show_granted(console: Console, answer: Mapping[str, Any]) -> None:
+def show_granted(console: Console, answer: NewGrant) -> None:
     """Show where a tool may send a secret."""
     said = f"{answer['tool']} may send {answer['name']} to {answer['origin']}."
     console.print(printable(said), soft_wrap=True)
@@ -268,7 +287,7 @@ def erase_executions(
     invocation.show(invocation.run())
 
 
-def show_erased(console: Console, answer: Mapping[str, Any]) -> None:
+def show_erased(console: Console, answer: ErasedExecutions) -> None:
     """Show how much was erased."""
     if answer.get("preview"):
         least = "At least " if answer["more"] else ""
@@ -360,28 +379,37 @@ def _arguments(text: str) -> Any:
         ) from error
 
 
-def show_added(console: Console, answer: Mapping[str, Any]) -> None:
+def show_added(console: Console, answer: OpenApiTools | ServerTools) -> None:
     """Show which tools were registered, changed or quarantined."""
-    if "toolId" in answer:
-        console.print(f"Registered {answer['name']} ({answer['toolId']}).")
-        warnings = answer["validation"]["warnings"]
-    else:
-        for word in ("registered", "updated", "quarantined"):
-            if answer[word]:
-                names = ", ".join(map(printable, answer[word]))
-                console.print(f"{word.capitalize()} {len(answer[word])}: {names}", soft_wrap=True)
-        warnings = answer["warnings"]
-        if "needs" in answer:
-            console.print(printable(f"Added {answer['server']}; its tools are not known yet."))
+    for word, listed in (
+        ("Registered", answer["registered"]),
+        ("Updated", answer["updated"]),
+        ("Quarantined", answer["quarantined"]),
+    ):
+        if listed:
+            names = ", ".join(map(printable, listed))
+            console.print(f"{word} {len(listed)}: {names}", soft_wrap=True)
+    if "needs" in answer:
+        console.print(printable(f"Added {answer.get('server')}; its tools are not known yet."))
+    _show_warnings(console, answer["warnings"])
+
+
+def _show_registered(console: Console, answer: ToolRegistration) -> None:
+    console.print(f"Registered {answer['name']} ({answer['toolId']}).")
+    _show_warnings(console, answer["validation"]["warnings"])
+
+
+def _show_warnings(console: Console, warnings: Sequence[str]) -> None:
     for warning in warnings:
         console.print(printable(f"Note: {warning}"), style="dim", soft_wrap=True)
 
 
-def show_list(console: Console, answer: Mapping[str, Any]) -> None:
+def show_list(console: Console, answer: ToolList) -> None:
     """Show tools as a table."""
     from stratagem.surfaces.cli.tables import brief, plural, show, table
 
-    left_out = answer.get("leftOut", 0)
+    # Added by `list_tools`.
+    left_out = cast("Mapping[str, int]", answer).get("leftOut", 0)
     own = f"{plural(left_out, 'operation')} of Stratagem itself left out; see --include-own."
     if not answer["tools"]:
         console.print(f"No tool fits. {own}" if left_out else "No tool fits.")
@@ -418,14 +446,14 @@ def _status(tool: Mapping[str, Any]) -> str:
     return _REFUSED if is_refused else str(tool["status"])
 
 
-def show_tool(console: Console, answer: Mapping[str, Any]) -> None:
+def show_tool(console: Console, answer: ToolAnswer) -> None:
     """Show everything about a tool."""
     from stratagem.surfaces.cli.tables import show_fields
 
     show_fields(console, answer["tool"])
 
 
-def show_result(console: Console, answer: Mapping[str, Any]) -> None:
+def show_result(console: Console, answer: CallAnswer) -> None:
     """Show what a tool gave."""
     result = answer["result"]
     text = printable(result) if isinstance(result, str) else json_text(result, indented=True)
@@ -447,7 +475,7 @@ def _about(answer: Mapping[str, Any]) -> str:
     )
 
 
-def show_history(console: Console, answer: Mapping[str, Any]) -> None:
+def show_history(console: Console, answer: ExecutionPage) -> None:
     """Show recorded calls as a table."""
     from stratagem.surfaces.cli.tables import brief, show, table, when
 
@@ -467,12 +495,12 @@ def show_history(console: Console, answer: Mapping[str, Any]) -> None:
             f"{each['duration']:.0f}",
             *([printable(each["caller"])] if others else ()),
             each["executionId"],
-            brief((each.get("error") or {}).get("message", "")),
+            brief(error["message"] if (error := each.get("error")) else ""),
         )
     show(console, rows)
 
 
-def show_work(console: Console, answer: Mapping[str, Any]) -> None:
+def show_work(console: Console, answer: WorkList) -> None:
     """Show what is under way as a table, or what came of one piece of work."""
     from stratagem.surfaces.cli.tables import brief, show, show_fields, table, when
 
@@ -497,7 +525,7 @@ def show_work(console: Console, answer: Mapping[str, Any]) -> None:
     show(console, rows)
 
 
-def show_servers(console: Console, answer: Mapping[str, Any]) -> None:
+def show_servers(console: Console, answer: ServerList) -> None:
     """Show upstream servers as a table."""
     from stratagem.surfaces.cli.tables import show, table
 
