@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from stratagem import operations
 from stratagem.operation import Operation
+from tests import forkserver
 from tests.manifest import promises_of
 from tests.postgres import shared_server
 
@@ -120,6 +121,19 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _forkserver(tmp_path_factory: pytest.TempPathFactory, _own_home: None) -> Iterator[None]:
+    """Share one process that has imported the package; it is started when it is first needed."""
+    with forkserver.shared_server(_common_folder(tmp_path_factory)):
+        yield
+
+
+def _common_folder(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all workers of a run have in common."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run coroutines as the product does."""
@@ -129,8 +143,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def postgres_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start the PostgreSQL server that all tests of a run share; each has its own workspace."""
-    base = tmp_path_factory.getbasetemp()
-    with shared_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as address:
+    with shared_server(_common_folder(tmp_path_factory)) as address:
         yield address
 
 

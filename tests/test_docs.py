@@ -36,6 +36,7 @@ from typing import Any
 import pytest
 
 import stratagem
+from tests import forkserver
 from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,11 +73,13 @@ def test_the_example_of_the_readme_is_typed(tmp_path: Path) -> None:
         "\n".join(each.text for each in blocks_of(page) if each.language == "python")
     )
 
+    # What `make lint` found out about the package is used again.
     checked = subprocess.run(
         [
-            *(sys.executable, "-m", "mypy", "--strict", "--config-file="),
-            *("--cache-dir", str(tmp_path / "cache"), str(example)),
+            *(sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml"),
+            str(example),
         ],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -226,7 +229,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     work.mkdir()
     monkeypatch.chdir(work)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    commands = Path(forkserver.program("stratagem", "-m", "stratagem")).parent
+    found = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(found))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("STRATAGEM_DB", str(home / "stratagem.db"))
     monkeypatch.setenv("COLUMNS", "100")
