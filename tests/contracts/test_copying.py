@@ -17,6 +17,7 @@ from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.memory.entries import Item
 from stratagem.storage.contract import Store, Transaction, WriteRequest
 from stratagem.storage.log_copy import copy
+from tests import forkserver
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
     MAIN,
@@ -151,7 +152,7 @@ def test_a_copy_whose_process_was_killed_goes_on(
             db.memory.store(items=many(number), request_id=f"r{number}")
     command = [sys.executable, "-c", COPYING, source, target]
 
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with forkserver.Process(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()

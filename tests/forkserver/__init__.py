@@ -21,9 +21,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, AnyStr
+from typing import TYPE_CHECKING, Any
 
 from tests.forkserver.client import Connection, can_run
+
+__all__ = ["Process", "program", "run", "shared_server"]
 
 _HERE = Path(__file__).parent
 _SECONDS_MAX = 120
@@ -118,7 +120,7 @@ def program(name: str = "python", *arguments: str) -> str:
     return str(path)
 
 
-class Process(subprocess.Popen[AnyStr]):
+class _ForkedProcess(subprocess.Popen[Any]):
     """A process of `subprocess`, forked where it is a program of this Python.
 
     Three methods of the library that are not public are its own: what starts a process, and what
@@ -165,7 +167,7 @@ class Process(subprocess.Popen[AnyStr]):
         return self.returncode
 
 
-def run(
+def _run_forked(
     arguments: Sequence[str | Path],
     *,
     input: Any = None,  # noqa: A002 - as in `subprocess.run`
@@ -179,8 +181,7 @@ def run(
         options["stdin"] = subprocess.PIPE
     if capture_output:
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: Process[Any]
-    with Process(arguments, **options) as process:
+    with _ForkedProcess(arguments, **options) as process:
         try:
             output, errors = process.communicate(input, timeout=timeout)
         except BaseException:
@@ -190,3 +191,11 @@ def run(
     if check:
         done.check_returncode()
     return done
+
+
+# They are called as those of the library are, and say of themselves what those say.
+if TYPE_CHECKING:
+    from subprocess import Popen as Process
+    from subprocess import run
+else:
+    Process, run = _ForkedProcess, _run_forked

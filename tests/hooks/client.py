@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import stratagem
+from tests import forkserver
 
 EVENTS = Path(__file__).parent / "events"
 CLIENTS = ("claude-code", "codex", "gemini", "vscode", "cursor", "opencode")
@@ -56,7 +56,7 @@ class Client:
         return self.send_text(json.dumps(event | fields))
 
     def send_text(self, text: str, environment: Mapping[str, str] | None = None) -> Answer:
-        done = subprocess.run(
+        done = forkserver.run(
             [sys.executable, "-m", "stratagem", "hook", self.name],
             input=text.encode(),
             capture_output=True,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from stratagem.projects import find_memory, outside_memory
+from tests import forkserver
 from tests.hooks.client import Client
 from tests.hooks.test_git_branches import commit, git
 
@@ -35,7 +35,7 @@ def clone(folder: Path, remote: str = REMOTE) -> Path:
 
 
 def stratagem(folder: Path, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run(
+    done = forkserver.run(
         [sys.executable, "-m", "stratagem", *arguments],
         cwd=folder,
         capture_output=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import stratagem
+from tests import forkserver
 from tests.hooks.client import Answer, Client, make_project
 from tests.surfaces.serving import Served, serving
 
@@ -121,7 +121,7 @@ def test_a_token_must_allow_writing(project: Path) -> None:
     tokens = {}
     for name, scope in (("writer", "memory:write"), ("reader", "memory:read")):
         command = [sys.executable, "-m", "stratagem", "--db", str(database)]
-        made = subprocess.run(
+        made = forkserver.run(
             [*command, "token", "create", name, "--scope", scope, "--json"],
             capture_output=True,
             check=True,

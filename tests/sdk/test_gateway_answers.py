@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
@@ -11,6 +10,7 @@ import pytest
 from stratagem import Stratagem
 from stratagem.gateway.operations import OPERATIONS
 from stratagem.sdk.generated.gateway import GatewayOperations
+from tests import forkserver
 from tests.sdk.typed import misfits
 from tests.unit.gateway.handlers.upstream.servers import SERVER
 
@@ -98,7 +98,7 @@ def resources(gateway: Any) -> Answered:
 def sources(gateway: Any) -> Answered:
     """Add and remove tools from elsewhere."""
     yield "add_openapi", gateway.add_openapi(document=PETS)
-    yield "add_server", gateway.add_server("desk", command=sys.executable, args=[str(SERVER)])
+    yield "add_server", gateway.add_server("desk", command=forkserver.program(), args=[str(SERVER)])
     yield "refresh_server", gateway.refresh_server("desk")
     yield "servers", gateway.servers()
     yield "upstream", gateway.upstream()

@@ -16,6 +16,7 @@ import pytest
 import stratagem
 from stratagem import Stratagem
 from stratagem.operation import Caller
+from tests import forkserver
 from tests.behaviour.surfaces import Wanted
 from tests.contracts.samples import SECOND, Clock
 from tests.postgres import a_workspace
@@ -282,7 +283,7 @@ def test_what_a_killed_process_left_open_is_gone(tmp_path: Path) -> None:
         "    os.kill(os.getpid(), 9)\n"
     )
 
-    ended = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    ended = forkserver.run([sys.executable, "-c", code], check=False, timeout=60)
     with stratagem.open(path, embedder="none") as db:
         shown = [each.name for each in db.memory.branches()]
         left = db.runtime.foundation.store.reader().branches.transactions()
@@ -313,7 +314,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _begin_and_be_killed(place: str) -> str:
     code = _KILLED.format(path=place)
-    ended = subprocess.run(
+    ended = forkserver.run(
         [sys.executable, "-c", code], check=False, timeout=60, stdout=subprocess.PIPE, text=True
     )
     assert ended.returncode == -9

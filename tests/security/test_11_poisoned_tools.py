@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stratagem.operations import TABLE
+from tests import forkserver
 from tests.security.house import SURFACES, House, Surface
 from tests.unit.gateway.handlers.upstream.servers import SERVER
 
@@ -56,7 +56,7 @@ def test_a_tool_whose_server_says_something_else_waits_for_approval(
     program = tmp_path / "up.py"
     original = Path(SERVER).read_text("utf-8")
     program.write_text(original, "utf-8")
-    server = {"name": "up", "command": sys.executable, "args": [str(program)]}
+    server = {"name": "up", "command": forkserver.program(), "args": [str(program)]}
     assert house.call("rest", "admin", "server_add", server).error is None
     given = {"toolName": "add", "arguments": {"a": 1, "b": 2}}
     for surface in SURFACES:
@@ -169,7 +169,7 @@ def test_a_source_whose_names_are_taken_is_added_with_other_names(house: House) 
         tool = {"name": name, "description": "d", "inputSchema": {}, "handler": HOOK}
         answer = house.client("member").post("/api/mcp/tools", json=tool)
         assert answer.status_code in {201, 409}, answer.text
-    server = {"name": "twin", "command": sys.executable, "args": [SERVER]}
+    server = {"name": "twin", "command": forkserver.program(), "args": [SERVER]}
 
     added = house.call("rest", "admin", "server_add", server)
 

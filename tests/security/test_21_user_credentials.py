@@ -15,6 +15,7 @@ from stratagem.errors import AuthorizationRequired, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.registry.credentials import UserCredentials
 from stratagem.operation import Caller
+from tests import forkserver
 from tests.ports import free_port
 from tests.security.authorization_server import (
     Browser,
@@ -290,14 +291,14 @@ def test_a_person_signs_in_from_the_command_line(
         "STRATAGEM_ALLOW_HOSTS": "127.0.0.1:*",
     }
     command = [sys.executable, "-m", "stratagem"]
-    added = subprocess.run(
+    added = forkserver.run(
         [*command, "tools", "add", "notes", "--mcp", notes.url, "--oauth"],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    signing_in = subprocess.Popen(
+    signing_in = forkserver.Process(
         [*command, "tools", "sign-in", "notes"],
         env=environment,
         stdout=subprocess.PIPE,

@@ -16,6 +16,7 @@ from stratagem.hooks.settings import HOOK_SETTINGS, read_settings
 from stratagem.places import database_path
 from stratagem.projects import came_with_repository, tracked_files
 from stratagem.surfaces.cli.settings import SETTINGS, FileSettings
+from tests import forkserver
 from tests.security.test_23_spools import git
 
 # What changes how a project is worked on, and tells or opens nothing to anybody.
@@ -30,7 +31,7 @@ PROGRAM = [sys.executable, "-m", "stratagem"]
 def run(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command where a project is, as its user would."""
     environment = {name: each for name, each in os.environ.items() if "STRATAGEM" not in name}
-    return subprocess.run(
+    return forkserver.run(
         [*PROGRAM, *arguments],
         cwd=folder,
         env={**environment, "HOME": str(folder.parent)},

@@ -22,6 +22,7 @@ import httpx2
 import psutil  # type: ignore[import-untyped]
 
 import stratagem
+from tests import forkserver
 
 _ADDRESS = re.compile(r"listening on (http://[^/]+)/mcp")
 
@@ -183,7 +184,7 @@ def serving(
     log = database.with_suffix(".log")
     command = [sys.executable, "-m", "stratagem", "--db", str(database)]
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        process = forkserver.Process(
             [*command, "serve", "--port", "0", *options],
             stdout=output,
             stderr=subprocess.STDOUT,

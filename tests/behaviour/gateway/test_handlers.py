@@ -6,12 +6,12 @@ One of each kind, from registering to its result; what each does in detail is tr
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests import forkserver
 from tests.behaviour.conftest import Call, Opener
 from tests.behaviour.gateway.workshop import Gateway
 from tests.manifest import proves
@@ -148,7 +148,7 @@ def test_every_operation_is_a_tool_too(call: Call) -> None:
 
 @proves("upstream:calls")
 def test_the_tools_of_another_server_are_listed_called_and_removed(gateway: Gateway) -> None:
-    server = {"name": "up", "command": sys.executable, "args": [SERVER]}
+    server = {"name": "up", "command": forkserver.program(), "args": [SERVER]}
 
     added = gateway.database.call("server_add", server)
     answer = gateway.run("add", {"a": 1, "b": 2})

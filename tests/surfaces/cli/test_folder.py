@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import stratagem
+from tests import forkserver
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [sys.executable, "-m", "stratagem", *arguments],
         cwd=folder,
         capture_output=True,

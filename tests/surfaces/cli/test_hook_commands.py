@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import forkserver
 from tests.hooks.client import Client, make_project
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [sys.executable, "-m", "stratagem", *arguments],
         cwd=folder,
         capture_output=True,

@@ -12,6 +12,7 @@ import pytest
 
 import stratagem
 from stratagem import limits
+from tests import forkserver
 from tests.surfaces.cli.console import Cli
 
 
@@ -357,7 +358,7 @@ def test_events_are_followed_as_they_come(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "stratagem", "--db", str(path), "events", "--follow", "--json"]
     with stratagem.open(path, embedder="none") as db:
         db.memory.log("step", 1)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with forkserver.Process(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             seen = [json.loads(process.stdout.readline())["data"]]
             for number in (2, 3):

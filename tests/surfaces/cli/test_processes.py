@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.surfaces.cli.console import Cli
@@ -32,6 +33,18 @@ def test_the_installed_command_stores_and_recalls(cli: Cli) -> None:
     recalled = run(cli, COMMAND, "recall", "city", "--json")
 
     assert json.loads(recalled.stdout)["value"] == "Oslo"
+
+
+def test_the_installed_command_serves_until_it_is_told_to_end(cli: Cli) -> None:
+    command = [COMMAND, "--db", str(cli.database), "serve", "--port", "0"]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        answered = httpx2.get(address.replace("/mcp", "/health"), timeout=60, trust_env=False)
+        server.terminate()
+
+        assert (answered.status_code, server.wait(timeout=60)) == (200, 0)
 
 
 def test_the_exit_code_reaches_the_shell(cli: Cli) -> None:

@@ -22,6 +22,7 @@ from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.server import http
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
+from tests import forkserver
 
 Mode = Literal["auto", "legacy"]
 MODES: tuple[Mode, ...] = ("auto", "legacy")
@@ -95,7 +96,7 @@ class Stdio:
     """A server process, spoken to line by line."""
 
     def __init__(self, path: Path, command: list[str] | None = None, **options: Any) -> None:
-        self.process = subprocess.Popen(
+        self.process = forkserver.Process(
             command or server_command("stdio", path, **options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,6 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from stratagem.developer.operations import OPERATIONS
+from tests import forkserver
 from tests.surfaces.mcp.clients import http_server
 
 # What is called after the examples of the rows, or in their place; "@name" is the answer's field.
@@ -53,7 +54,7 @@ USES: dict[str, dict[str, Any]] = {
 async def _over_stdio(path: Path, bundles: Path) -> AsyncIterator[Client]:
     arguments = ["-m", "stratagem", "mcp", "--developer", "--db", str(path)]
     server = StdioServerParameters(
-        command=sys.executable, args=[*arguments, "--bundles", str(bundles)]
+        command=forkserver.program(), args=[*arguments, "--bundles", str(bundles)]
     )
     async with Client(server) as client:
         yield client

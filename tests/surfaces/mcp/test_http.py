@@ -21,6 +21,7 @@ from stratagem import limits
 from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.surfaces.mcp import ServerSettings
 from stratagem.surfaces.server import run as run_http
+from tests import forkserver
 from tests.surfaces.mcp.clients import (
     CLIENT,
     ENVELOPE,
@@ -413,7 +414,7 @@ def test_otherwise_the_next_free_port_is_taken(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = server_command("http", path, port=port)
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        with forkserver.Process(command, stdout=subprocess.PIPE) as server:
             try:
                 assert server.stdout is not None
                 line = server.stdout.readline().decode()

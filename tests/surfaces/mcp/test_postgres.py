@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 from mcp import Client
 
+from tests import forkserver
 from tests.postgres import a_workspace
 from tests.surfaces.mcp.clients import INITIALIZE, Stdio
 
@@ -25,7 +26,7 @@ def stratagem(*arguments: str) -> list[str]:
 def served(place: str) -> Iterator[str]:
     """Give the address of a server process."""
     command = stratagem("serve", "--db", place, "--port", "0")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with forkserver.Process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
             yield _address(process)
         finally:

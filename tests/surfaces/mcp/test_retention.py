@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from mcp import Client, StdioServerParameters
 
 import stratagem
 from stratagem.errors import VersionErased
+from tests import forkserver
 from tests.security.house import House, Outcome, Surface, make_token, serving
 from tests.surfaces.cli.console import Cli
 
@@ -76,7 +76,7 @@ def test_only_the_token_of_an_administrator_erases(path: Path, surface: Surface)
 @pytest.mark.anyio
 async def test_a_server_on_stdio_says_the_command_that_erases(path: Path) -> None:
     arguments = ["-m", "stratagem", "mcp", "--developer", "--db", str(path), "--embedder", "none"]
-    server = StdioServerParameters(command=sys.executable, args=arguments)
+    server = StdioServerParameters(command=forkserver.program(), args=arguments)
 
     async with Client(server) as client:
         shown = (await client.call_tool("strata_retention_apply", {"keep": 1})).structured_content

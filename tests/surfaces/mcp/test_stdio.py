@@ -14,6 +14,7 @@ from mcp import Client, StdioServerParameters
 
 import stratagem
 from stratagem import limits
+from tests import forkserver
 from tests.surfaces.mcp.clients import (
     CLIENT,
     INITIALIZE,
@@ -156,12 +157,12 @@ def test_what_the_parser_gives_up_on_is_answered_under_its_own_id(
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_official_client_is_not_left_waiting(path: Path, mode: Mode) -> None:
-    command, *arguments = server_command("stdio", path)
+    _command, *arguments = server_command("stdio", path)
     deep: list[Any] = []
     for _ in range(250):
         deep = [deep]
 
-    parameters = StdioServerParameters(command=command, args=arguments)
+    parameters = StdioServerParameters(command=forkserver.program(), args=arguments)
     async with Client(parameters, mode=mode, client_info=CLIENT) as client:
         with anyio.fail_after(60):
             result = await client.call_tool("strata_store", {"key": "k", "value": deep})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
 
+from tests import forkserver
 from tests.surfaces.rest.conftest import Register
 from tests.surfaces.serving import Served, Service
 from tests.unit.gateway.handlers.upstream.servers import SERVER
@@ -134,7 +134,7 @@ def test_a_provider_gets_its_enabled_tools_and_its_calls_are_answered(rest: Serv
 
 
 def test_an_upstream_server_is_added_called_refreshed_and_removed(rest: Served) -> None:
-    server = {"name": "up", "command": sys.executable, "args": [SERVER]}
+    server = {"name": "up", "command": forkserver.program(), "args": [SERVER]}
     refused = rest.call("POST", "/api/mcp/servers", server, 403)
     added = rest.as_administrator("server_add", server)
     called = rest.execute("add", {"a": 2, "b": 3})

@@ -21,6 +21,7 @@ from stratagem.errors import StorageUnavailable, ValidationFailed
 from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.version import VERSION
+from tests import forkserver
 from tests.surfaces.serving import Served, serving
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -29,7 +30,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 -- nothing listens on it here
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [sys.executable, "-m", "stratagem", *arguments],
         capture_output=True,
         text=True,

@@ -21,6 +21,7 @@ from stratagem.debugging.statistics import statistics
 from stratagem.engine import evidence
 from stratagem.errors import LookupNotFound, ValidationFailed
 from stratagem.operation import Caller
+from tests import forkserver
 from tests.behaviour.surfaces import Wanted
 from tests.contracts.samples import Clock
 
@@ -209,7 +210,7 @@ def test_of_two_processes_with_one_signature_exactly_one_writes(tmp_path: Path) 
     words = ["cart", "card", "price", "order", "stock", "coupon", "address", "parcel"]
     command = [sys.executable, "-c", script, str(tmp_path / "shared.db"), *words]
     running = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        forkserver.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     for process in running:

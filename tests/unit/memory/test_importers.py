@@ -15,6 +15,7 @@ import pytest
 import stratagem
 from stratagem.memory.importers.formats import SOURCES
 from stratagem.memory.sources import FORMATS
+from tests import forkserver
 from tests.manifest import proves
 from tests.surfaces.cli.console import Cli
 
@@ -470,7 +471,7 @@ def test_a_folder_that_is_watched_is_imported_as_it_changes(tmp_path: Path) -> N
     folder = claude_memory(tmp_path / "given")
     database = tmp_path / "memory.db"
     options = ("--db", str(database), "--embedder", "none", "--watch", "--every", "0.1", "--json")
-    with subprocess.Popen(
+    with forkserver.Process(
         [sys.executable, "-m", "stratagem", "import", str(folder), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

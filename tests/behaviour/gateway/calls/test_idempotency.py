@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import stratagem
 from stratagem import Stratagem, limits
 from stratagem.errors import ExecutionFailed, PermissionDenied, RequestReused, ToolNotFound
 from stratagem.operation import Caller
+from tests import forkserver
 from tests.manifest import proves
 
 
@@ -181,7 +181,7 @@ def test_a_call_that_was_cut_off_is_not_run_again_unasked(
 ) -> None:
     monkeypatch.setattr(limits, "REPEAT_SECONDS_MAX", 0.2)
     path, till = str(tmp_path / "cut.db"), Till()
-    died = subprocess.run([sys.executable, "-c", _KILLED, path], check=False, timeout=60)
+    died = forkserver.run([sys.executable, "-c", _KILLED, path], check=False, timeout=60)
     assert died.returncode == 9
 
     with stratagem.open(path, embedder="none") as db:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from stratagem import limits
 from stratagem.errors import PermissionDenied, ToolNotFound, ValidationFailed
 from stratagem.operation import Caller
+from tests import forkserver
 from tests.behaviour.gateway.workshop import Workshop, workshop
 from tests.manifest import proves
 
@@ -171,7 +171,7 @@ def test_a_change_in_one_process_holds_in_another_at_once(shop: Workshop, tmp_pa
     command = [sys.executable, "-m", "stratagem", "--db", place, "tools", "call"]
     shop.run("send", {"recipient": "bob", "amount": "12"})
 
-    subprocess.run(
+    forkserver.run(
         [*command, "auto_correction_configure", '{"settings": {"restrictedTools": ["send"]}}'],
         check=True,
         capture_output=True,

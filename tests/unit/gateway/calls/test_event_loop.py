@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import Any
 
 import pytest
 
 from stratagem.storage.postgres.connection import PooledSession, PostgresSession
+from tests import forkserver
 from tests.behaviour.gateway.workshop import workshop
 from tests.postgres import a_workspace
 from tests.unit.gateway.handlers.upstream.servers import SERVER
@@ -40,7 +40,7 @@ def test_the_home_loop_waits_for_no_database_on_a_network(
             shop.settle()
         shop.fails("search", {"query": "x", "limit": "3"}, "bob")
         shop.fails("switch", {"lamp": "hall"})
-        server = {"name": "up", "command": sys.executable, "args": [SERVER]}
+        server = {"name": "up", "command": forkserver.program(), "args": [SERVER]}
         shop.database.call("server_add", server)
         shop.run("add", {"a": 1, "b": 2})
         learned = shop.told("pattern:learned") + shop.told("pattern:evolved")

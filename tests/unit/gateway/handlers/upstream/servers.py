@@ -22,6 +22,7 @@ from stratagem.errors import PermissionDenied
 from stratagem.gateway.definitions.contract import ListedTool, Run
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.handlers.upstream import Upstreams
+from tests import forkserver
 from tests.registries import npm_package
 from tests.unit.gateway.attempts import attempt
 
@@ -97,7 +98,7 @@ def stdio(name: str = "up", *, script: str = SERVER, **env: str) -> dict[str, An
     return {
         "name": name,
         "transport": "stdio",
-        "command": sys.executable,
+        "command": forkserver.program(),
         "args": [path, *args],
         "env": env,
     }
@@ -106,7 +107,7 @@ def stdio(name: str = "up", *, script: str = SERVER, **env: str) -> dict[str, An
 @contextlib.contextmanager
 def http_server(port: int, command: Sequence[str] | None = None, **env: str) -> Iterator[int]:
     """Run a server on HTTP, ready to be called; give the id of its process."""
-    process = subprocess.Popen(
+    process = forkserver.Process(
         command or [sys.executable, SERVER, "--http", str(port)],
         env={**os.environ, **env},
         stdout=subprocess.DEVNULL,
