@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, Timer
 
+import numpy as np
 import pytest
 
+from stratagem import limits
 from stratagem.bootstrap import Settings, start
 from stratagem.engine.records import Text
 from stratagem.errors import ServiceUnavailable
 from stratagem.operation import Caller
 from stratagem.projections import items
+from stratagem.projections.chroma import ChromaModel
 from stratagem.projections.settings import ExternalSettings
 from stratagem.storage.contract import WriteRequest
 from tests.ports import free_port
@@ -209,6 +213,33 @@ def test_a_folder_does_without_a_server(opened: Opener, tmp_path: Path) -> None:
     assert db.verify("chroma").different == 0
     assert similar(db, "something baked with yeast")[0] == "Sourdough"
     assert db.rebuild("chroma") == 3
+
+
+def test_a_folder_that_takes_long_to_open_is_used_once_it_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chromadb.config import System
+
+    model = ChromaModel(
+        str(tmp_path / "vectors"),
+        identity="one",
+        kind="concept",
+        companion="relationship",
+        embed=lambda texts: np.zeros((len(texts), 2), np.float32),
+        embedder=lambda: None,
+    )
+    go_on, start_system = Event(), System.start
+    monkeypatch.setattr(System, "start", lambda own: (go_on.wait(60), start_system(own)))
+    monkeypatch.setattr(limits, "SERVICE_TIMEOUT_SECONDS", 0.01)
+    with pytest.raises(ServiceUnavailable, match="no answer within"):
+        model.probe()
+
+    # The first attempt is still at it.
+    monkeypatch.setattr(limits, "SERVICE_TIMEOUT_SECONDS", 60.0)
+    Timer(0.2, go_on.set).start()
+    model.probe()
+
+    model.close()
 
 
 def test_a_server_that_is_down_stops_the_search_and_nothing_else(opened: Opener) -> None:

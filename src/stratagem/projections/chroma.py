@@ -236,10 +236,11 @@ class ChromaModel:
         from chromadb.config import Settings
 
         settings = Settings(anonymized_telemetry=False)
-        if not self._place:
-            return chromadb.EphemeralClient(settings=settings)
         if not self._place.startswith(("http://", "https://")):
-            return chromadb.PersistentClient(self._place, settings=settings)
+            with _opening:
+                if not self._place:
+                    return chromadb.EphemeralClient(settings=settings)
+                return chromadb.PersistentClient(self._place, settings=settings)
         address = httpx.URL(self._place)
         client = chromadb.HttpClient(
             host=address.host,
@@ -258,6 +259,9 @@ class ChromaModel:
             self._collection = None
 
 
+# Chroma lists a folder as open before it is: a second client would be given what is not there yet.
+# An attempt that took too long goes on in its thread, so there can be two.
+_opening: Final = threading.Lock()
 _INSTALL: Final = "pip install 'stratagem[chroma]'"
 
 

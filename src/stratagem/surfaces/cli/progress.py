@@ -38,7 +38,8 @@ class Reporter:
             return
         if self._output.aside.is_terminal:
             self._draw(done, total, what)
-        elif now - self._said >= _BETWEEN_LINES_SECONDS:
+        elif done < total and now - self._said >= _BETWEEN_LINES_SECONDS:
+            # Of what is done the result tells.
             self._said = now
             self._output.note(f"{what}: {done:,} of {total:,}")
 
