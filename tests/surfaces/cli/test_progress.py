@@ -1,5 +1,7 @@
 """Progress in a log: lines now and then, while there is something left to do."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from stratagem.surfaces.cli import progress
@@ -10,7 +12,7 @@ def test_lines_tell_of_what_goes_on_and_not_of_what_is_done(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     report = progress.Reporter(Output())
 
     for second, done in ((5, 1), (11, 2), (12, 3), (30, 4)):
