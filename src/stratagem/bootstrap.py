@@ -601,7 +601,7 @@ def start(settings: Settings) -> Runtime:
 
 
 def _find_concepts(foundation: Foundation, caller: Caller, query: FinderQuery) -> list[FoundByName]:
-    from stratagem.knowledge.finding import find_concepts
+    from stratagem.knowledge.query_finder import find_concepts
 
     return find_concepts(foundation, caller, query)
 
@@ -609,7 +609,7 @@ def _find_concepts(foundation: Foundation, caller: Caller, query: FinderQuery) -
 def _find_incidents(
     foundation: Foundation, caller: Caller, query: FinderQuery
 ) -> list[FoundByName]:
-    from stratagem.debugging.finding import find_by_query
+    from stratagem.debugging.query_finder import find_by_query
 
     return find_by_query(foundation, caller, query)
 

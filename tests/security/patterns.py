@@ -84,9 +84,9 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "gateway/calls/error_readings.py:_row": lambda: importlib.import_module(
         "stratagem.gateway.calls.error_readings"
     ),
-    "gateway/learning/debugging_advice.py:mask_values": lambda: importlib.import_module(
+    "gateway/learning/debugging_advice.py:hide_arguments": lambda: importlib.import_module(
         "stratagem.gateway.learning.debugging_advice"
-    ).mask_values("no value 12", {"x": "value 12"}),
+    ).hide_arguments("no value 12", {"x": "value 12"}),
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(
         "stratagem.storage.postgres.connection"
     )._hint(Exception("something else")),

@@ -26,7 +26,7 @@ __all__ = [
     "FailureHistory",
     "error_shape",
     "error_text",
-    "mask_values",
+    "hide_arguments",
 ]
 
 _HIDDEN: Final = "…"
@@ -46,7 +46,7 @@ def error_text(message: str, details: Mapping[str, Any]) -> str:
     return (f"{message} {body}" if isinstance(body, str) and body else message)[:_TEXT_CHARS]
 
 
-def mask_values(text: str, arguments: Any) -> str:
+def hide_arguments(text: str, arguments: Any) -> str:
     """Return the text of an error without the arguments of the call that it came from."""
     for value in sorted(_values(arguments), key=len, reverse=True):
         if value in text:
@@ -72,7 +72,7 @@ class FailureHistory:
             error = record.get("error")
             if error and record["executionId"] != but:
                 said = error_text(str(error.get("message")), error)
-                found += error_shape(mask_values(said, record.get("arguments"))) == shape
+                found += error_shape(hide_arguments(said, record.get("arguments"))) == shape
         return found
 
     def fix(self, problem: AttemptKey, *, but: str) -> dict[str, Any] | None:
@@ -186,7 +186,7 @@ class DebuggingAdvice:
         if error.details.get("reason") in _OWN_REASONS:
             return None
         said = error_text(error.message, error.details)
-        plain = mask_values(said, call.arguments)
+        plain = hide_arguments(said, call.arguments)
         texts = dict.fromkeys((said, plain))
         try:
             # The caller waits for its error.

@@ -61,7 +61,7 @@ COMMANDS: Final[dict[str, str | None]] = {
     **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
     **dict.fromkeys(("backup", "restore"), "backups"),
     **dict.fromkeys(("config",), "configuration"),
-    **dict.fromkeys(("copy",), "copying"),
+    **dict.fromkeys(("copy",), "database_copies"),
     **dict.fromkeys(("outbox", "projections"), "projections"),
 }
 _PIPE_CLOSED: Final = 141

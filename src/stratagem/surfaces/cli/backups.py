@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from stratagem.surfaces.cli.copying import Discard, discard_unfinished
+from stratagem.surfaces.cli.database_copies import Discard, discard_unfinished
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses

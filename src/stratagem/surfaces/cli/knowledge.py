@@ -170,12 +170,12 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
-    from stratagem.surfaces.cli.tables import show_skipped
+    from stratagem.surfaces.cli.tables import show_import
 
-    verb = "Would import" if answer["preview"] else "Imported"
-    parts = [
-        f"{plural(answer[name], noun)}{more}"
-        for name, noun, more in (
+    show_import(
+        console,
+        answer,
+        (
             ("created", "new concept", ""),
             ("updated", "changed concept", ""),
             ("unchanged", "unchanged concept", ""),
@@ -185,15 +185,8 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
             ("declared", "new type", " of relationship"),
             ("circular", "prerequisite", " closing a cycle (get-prerequisites shows it)"),
             ("dangling", "link", " without a target"),
-        )
-        if answer[name]
-    ]
-    what = ", ".join(parts) or "nothing"
-    console.print(
-        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
-        soft_wrap=True,
+        ),
     )
-    show_skipped(console, answer)
 
 
 def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.cells import cell_len
@@ -37,6 +37,7 @@ __all__ = [
     "show_events",
     "show_fields",
     "show_hits",
+    "show_import",
     "show_list",
     "show_namespaces",
     "show_range",
@@ -297,6 +298,18 @@ def value_text(value: Any) -> Text:
     if not isinstance(value, str):
         JSONHighlighter().highlight(text)
     return text
+
+
+def show_import(console: Console, answer: Answer, counted: Iterable[tuple[str, str, str]]) -> None:
+    """Show what an import did; of each count its field, what it counts, and what follows that."""
+    verb = "Would import" if answer["preview"] else "Imported"
+    parts = [f"{plural(answer[name], noun)}{more}" for name, noun, more in counted if answer[name]]
+    what = ", ".join(parts) or "nothing"
+    console.print(
+        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
+        soft_wrap=True,
+    )
+    show_skipped(console, answer)
 
 
 def show_skipped(console: Console, answer: Answer) -> None:

@@ -191,23 +191,16 @@ def _show_rescued_export(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
-    from stratagem.surfaces.cli.tables import plural, show_skipped
+    from stratagem.surfaces.cli.tables import show_import
 
-    verb = "Would import" if answer["preview"] else "Imported"
-    parts = [
-        f"{plural(answer[name], what)}{more}"
-        for name, what, more in (
+    show_import(
+        console,
+        answer,
+        (
             ("created", "new entry", ""),
             ("updated", "changed entry", ""),
             ("unchanged", "entry", " unchanged"),
             ("logged", "new event", ""),
             ("known", "event", " known already"),
-        )
-        if answer[name]
-    ]
-    what = ", ".join(parts) or "nothing"
-    console.print(
-        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
-        soft_wrap=True,
+        ),
     )
-    show_skipped(console, answer)

@@ -53,7 +53,7 @@ def hook_endpoint(
 
 def _answer(database: Database, client: str, body: bytes, caller: Caller) -> str:
     # Imported when the first event comes: most servers are sent none.
-    from stratagem.hooks.served import answer_event
+    from stratagem.hooks.server_answers import answer_event
 
     text = body.decode("utf-8", "replace")
     return answer_event(client, text, database.runtime(caller.workspace)) or "{}"

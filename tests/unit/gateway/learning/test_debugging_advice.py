@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stratagem.gateway.learning.debugging_advice import mask_values
+from stratagem.gateway.learning.debugging_advice import hide_arguments
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from stratagem.gateway.learning.debugging_advice import mask_values
     ],
 )
 def test_a_text_without_the_arguments(text: str, arguments: Any, told: str) -> None:
-    assert mask_values(text, arguments) == told
+    assert hide_arguments(text, arguments) == told
