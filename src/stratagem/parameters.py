@@ -317,11 +317,11 @@ class _AnyType:
 class _ExactTypes:
     """What can be accepted by a look at types alone: most calls, and those that should be fast.
 
-    `parameters` gives each declared name its Python name and the types of values that need no
-    further check.
+    `parameters` gives each declared name its Python name, the types of values that need no further
+    check, and its default: methods of the SDK hand over what nobody gave, and a default fits.
     """
 
-    parameters: Mapping[str, tuple[str, Container[type]]]
+    parameters: Mapping[str, tuple[str, Container[type], object]]
     required: frozenset[str]
 
 
@@ -342,18 +342,24 @@ def _check_exact(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any]
         if value is MISSING:
             continue
         parameter = declared.get(name)
-        if parameter is None or type(value) not in parameter[1]:
+        if parameter is None:
+            return None
+        python, types, default = parameter
+        if type(value) not in types and value is not default:
             return None
         if type(value) is str and not _is_unicode(value):
             return None
-        checked[parameter[0]] = value
+        checked[python] = value
     return checked if exact.required <= checked.keys() else None
 
 
 def _exact_types(schema: Schema) -> _ExactTypes:
     declared: Mapping[str, Schema] = schema.get("properties", {})
     return _ExactTypes(
-        {name: (python_name(name), _accepted_types(each)) for name, each in declared.items()},
+        {
+            name: (python_name(name), _accepted_types(each), each.get("default", MISSING))
+            for name, each in declared.items()
+        },
         frozenset(map(python_name, schema.get("required", ()))),
     )
 
