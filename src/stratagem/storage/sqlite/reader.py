@@ -129,9 +129,10 @@ class SqliteSearch(SqlSearch):
     def passages(
         self, expression: str, *, weights: tuple[float, float, float], limit: int | None
     ) -> list[ScoredPassage]:
+        ranked_by = f"bm25({weights[0]}, {weights[1]}, {weights[2]})"
         if limit is None:
-            return self._queries.rows(PASSAGE_ROW, "all_passages", expression, *weights)
-        return self._queries.rows(PASSAGE_ROW, "passages", expression, limit, *weights)
+            return self._queries.rows(PASSAGE_ROW, "all_passages", expression, ranked_by)
+        return self._queries.rows(PASSAGE_ROW, "passages", expression, ranked_by, limit)
 
     def shown_traits(
         self,
