@@ -221,8 +221,13 @@ def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
     starts: list[int] = []
     places: list[int] = []
     for place, text in enumerate(texts):
-        counts = _token_counts(text, model)
-        if counts:
+        single = model.chunks[text] if text.isalpha() else ()
+        if len(single) == 1 and single[0] != model.words.unknown_id:
+            places.append(place)
+            starts.append(len(tokens))
+            tokens += single
+            roots.append(1.0)
+        elif counts := _token_counts(text, model):
             places.append(place)
             starts.append(len(tokens))
             tokens += counts

@@ -31,7 +31,13 @@ from stratagem.search import embedding, passages, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.nearness import Nearness
 from stratagem.search.stored_vectors import StoredVectors
-from stratagem.search.vectors import Nearest, VectorCache, VectorComparison, knows_what_is_shown
+from stratagem.search.vectors import (
+    BestKnown,
+    Nearest,
+    VectorCache,
+    VectorComparison,
+    knows_what_is_shown,
+)
 from stratagem.storage.contract import (
     IndexedText,
     Progress,
@@ -238,9 +244,11 @@ class Index:
             found = self._compare(reader, scope, meaning, every)
         candidates, cosines = _merge_candidates(found)
         best = _Weighing(reader, scope, limit, raised)
+        among = None
         if found.exact is not None:
-            _refine(candidates, cosines, found.exact, best.count_max + _REFINED_SPARE)
-        best.weigh(_rank(candidates, cosines, best.count_max))
+            among = _find_best(candidates, cosines, best.count_max + _REFINED_SPARE)
+            cosines[among] = found.exact(candidates.sequences[among])
+        best.weigh(_rank(candidates, cosines, best.count_max, among))
         waiting = reader.vectors.pending_count()
         nearness = Nearness(self.embedder, query, vector)
         passage_of = found.words.best_passage
@@ -369,7 +377,7 @@ class Index:
                 and knows_what_is_shown(reader.records, scope.view)
             ):
                 rows = scope.passages(reader, asked.terms, asked.spare)
-                words = _pool(rows, len(rows))
+                words = _pool(rows, None)
                 near, places, cosines, exact = scope.compare(
                     reader, vectors, meaning, words, shown_max=asked.depth
                 )
@@ -477,7 +485,7 @@ class _Scope(NamedTuple):
             spaces=None if self.spaces is None else np.array(self.spaces, np.int64),
             sequences=reader.search.tagged_versions(self.tags) if self.tags else None,
             depth=meaning.depth,
-            shown_max=shown_max,
+            best=None if shown_max is None else BestKnown(words.bm25, shown_max),
         )
 
 
@@ -552,16 +560,20 @@ def _leave_out_hidden(
     return words.take(kept), cosines[kept]
 
 
-def _pool(rows: Sequence[ScoredPassage], depth: int) -> MatchedTexts:
-    """Return the best passages' versions, each once, in the place of its best passage."""
+def _pool(rows: Sequence[ScoredPassage], depth: int | None) -> MatchedTexts:
+    """Return the best passages' versions, each once, in the place of its best passage.
+
+    Without a `depth` all are returned, in any order.
+    """
     # As one list of numbers, five times as fast as by rows; whole ones are exact up to 2^53.
-    table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3)
-    sequences, numbers = table[:, :2].T.astype(np.int64)
-    scores = np.ascontiguousarray(table[:, 2])
-    if not numbers.any():
-        order = np.lexsort((-sequences, -scores))[:depth]
-    else:
-        order = np.lexsort((numbers, -sequences, -scores))[:depth]
+    table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3).T
+    sequences, numbers = table[:2].astype(np.int64)
+    scores = np.ascontiguousarray(table[2])
+    several = numbers.any()
+    if depth is None and not several:
+        return MatchedTexts(sequences, scores, numbers)
+    order = np.lexsort((numbers, -sequences, -scores))[:depth]
+    if several:
         _, first = np.unique(sequences[order], return_index=True)
         first.sort()
         order = order[first]
@@ -582,16 +594,16 @@ def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float6
     return both, np.concatenate((cosine, near.cosines[more])).astype(np.float64)
 
 
-def _refine(
-    candidates: MatchedTexts,
-    cosines: NDArray[np.float64],
-    exact: Callable[[NDArray[np.int64]], NDArray[np.float32]],
-    count: int,
-) -> None:
-    """Replace the estimated cosines of the candidates that may be the best by exact ones."""
+def _find_best(
+    candidates: MatchedTexts, cosines: NDArray[np.float64], count: int
+) -> NDArray[np.int64]:
+    """Return where the candidates are that may be the best, by estimated cosines."""
+    if len(cosines) <= count:
+        return np.arange(len(cosines))
     scores = ranking.fuse(candidates.bm25, cosines)
-    places = np.argpartition(-scores, count)[:count] if count < len(scores) else slice(None)
-    cosines[places] = exact(candidates.sequences[places])
+    # Scores are shares of the nearest meaning, which has to be exact, too.
+    scores[np.nan_to_num(cosines, nan=-1.0).argmax()] = np.inf
+    return np.argpartition(-scores, count)[:count]
 
 
 def _by_passages(rows: Sequence[ScoredPassage]) -> list[Ranked]:
@@ -602,10 +614,21 @@ def _by_passages(rows: Sequence[ScoredPassage]) -> list[Ranked]:
     return [Ranked(at, score, math.nan, passage) for at, passage, score in best.values()]
 
 
-def _rank(candidates: MatchedTexts, cosines: NDArray[np.float64], limit: int) -> list[Ranked]:
-    """Return the highest scores of words and meaning; of equals the newer first."""
+def _rank(
+    candidates: MatchedTexts,
+    cosines: NDArray[np.float64],
+    limit: int,
+    among: NDArray[np.int64] | None,
+) -> list[Ranked]:
+    """Return the highest scores of words and meaning; of equals the newer first.
+
+    `among`, where given, are the places that the best are at.
+    """
     sequences, scores = candidates.sequences, ranking.fuse(candidates.bm25, cosines)
-    order = np.lexsort((-sequences, -scores))[:limit]
+    if among is None:
+        order = np.lexsort((-sequences, -scores))[:limit]
+    else:
+        order = among[np.lexsort((-sequences[among], -scores[among]))[:limit]]
     columns = (sequences, scores, cosines, candidates.passages)
     rows = zip(*(column[order].tolist() for column in columns), strict=True)
     return [

@@ -153,7 +153,8 @@ class VectorColumns:
         """Read the header, and drop what was kept of the rows if they have changed."""
         header = np.zeros(1, header_dtype())
         self.storage.read(0, header)
-        if header != self.header:
+        # As bytes: field by field it takes ten times as long.
+        if header.tobytes() != self.header.tobytes():
             self.header = header
             self._renew_snapshot()
 

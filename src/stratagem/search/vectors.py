@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "BestKnown",
     "Nearest",
     "TextVectors",
     "VectorCache",
@@ -79,6 +80,13 @@ class Nearest(NamedTuple):
 
     sequences: NDArray[np.int64]
     cosines: NDArray[np.float32]
+
+
+class BestKnown(NamedTuple):
+    """How good each of some known versions is, and how many of the best count at most."""
+
+    scores: NDArray[np.float64]
+    limit: int
 
 
 class WantedRows(NamedTuple):
@@ -156,12 +164,12 @@ class VectorCache:
         spaces: NDArray[np.int64] | None,
         sequences: NDArray[np.int64] | None,
         depth: int,
-        shown_max: int | None = None,
+        best: BestKnown | None = None,
     ) -> VectorComparison:
         """Return the visible versions nearest to a query, nearest first, and how near some are.
 
         `spaces` and `sequences`, where given, are the only ones that count as nearest. Of the
-        `known` versions all count, or only the first `shown_max` that can be seen, as far as their
+        `known` versions all count, or only the `best` of those that can be seen, as far as their
         vectors tell (`knows_what_is_shown`).
         """
 
@@ -177,13 +185,12 @@ class VectorCache:
                 rows = among[own.mask[among]]
             there, known_rows = _find_rows(snapshot, known)
             places = np.arange(len(known))
-            if shown_max is not None:
-                shown = np.ones(len(known), bool)
-                shown[there] = own.mask[known_rows]
-                places = np.flatnonzero(shown)[:shown_max]
-                shown[places[-1] + 1 if len(places) else 0 :] = False
-                known_rows = known_rows[shown[there]]
+            if best is not None:
+                places = _best_shown(known, there, own.mask[known_rows], best)
+                row_of = np.zeros(len(known), np.int64)
+                row_of[there] = known_rows
                 there = there[places]
+                known_rows = row_of[places[there]]
             wanted = WantedRows(rows, query, (there, known_rows))
             near, cosines = self._nearest(reader, view, snapshot, wanted, depth)
             if len(rows) <= ranking.EXACT_VECTORS_MAX:
@@ -437,6 +444,24 @@ def knows_what_is_shown(records: RecordReader, view: View) -> bool:
     return len(view.lineage) == 1 and not records.any_expires()
 
 
+def _best_shown(
+    known: NDArray[np.int64],
+    there: NDArray[np.bool_],
+    shown: NDArray[np.bool_],
+    best: BestKnown,
+) -> NDArray[np.int64]:
+    """Return the places of the best versions, without those whose vectors say they are hidden.
+
+    `there` says which have a vector, and `shown` which of these are shown.
+    """
+    seen = np.ones(len(known), bool)
+    seen[there] = shown
+    places = np.flatnonzero(seen)
+    if len(places) <= best.limit:
+        return places
+    return places[_highest(best.scores[places], known[places], best.limit)]
+
+
 def _visible(records: RecordReader, view: View, sequences: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the versions that their own branch shows are seen in a view."""
     if knows_what_is_shown(records, view):
@@ -473,13 +498,13 @@ def _cosines(
 
 
 def _highest(
-    cosines: NDArray[np.float32], sequences: NDArray[np.int64], count: int
+    scores: NDArray[np.floating], sequences: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """Return where the highest cosines are, highest first; of equals the newer first."""
-    if len(cosines) <= count:
-        return np.lexsort((-sequences, -cosines))
-    top = np.argpartition(-cosines, count - 1)[:count]
-    best: NDArray[np.int64] = top[np.lexsort((-sequences[top], -cosines[top]))]
+    """Return where the highest scores are, highest first; of equals the newer first."""
+    if len(scores) <= count:
+        return np.lexsort((-sequences, -scores))
+    top = np.argpartition(-scores, count - 1)[:count]
+    best: NDArray[np.int64] = top[np.lexsort((-sequences[top], -scores[top]))]
     return best
 
 
