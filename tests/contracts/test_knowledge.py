@@ -214,3 +214,54 @@ def test_versions_are_read_by_their_sequence(store: Store) -> None:
     assert versions[two].kind == NOTE_ERASED
     with pytest.raises(DatabaseCorrupt, match="no event 99"):
         store.reader().log.versions([one, 99])
+
+
+def test_payloads_are_read_by_sequence_for_the_records_they_are_about(store: Store) -> None:
+    one = append(store, a_note("a", "1"), a_note("b", "2")) - 1
+    names = {one: (notes(), "a"), one + 1: (notes(), "b")}
+
+    assert store.reader().log.payloads(names) == {one: b'{"text":"1"}', one + 1: b'{"text":"2"}'}
+    store.purge(TESTER, space=notes(), key="b", sequence=None)
+    renamed = store.reader().records.keys([subject(store, "a") + 1])
+    names[one + 1] = (notes(), next(iter(renamed.values())))
+    assert store.reader().log.payloads(names)[one + 1] is None
+    with pytest.raises(DatabaseCorrupt, match="no event 99"):
+        store.reader().log.payloads({99: (notes(), "a")})
+
+
+def test_a_payload_is_no_other_records(store: Store) -> None:
+    one = append(store, a_note("a", "1"))
+
+    with pytest.raises(DatabaseCorrupt, match="was altered"):
+        store.reader().log.payloads({one: (notes(), "b")})
+
+
+def test_the_keys_of_some_subjects(store: Store) -> None:
+    append(store, a_note("a"), a_note("b", namespace="m"), a_note("c"))
+    numbers = [subject(store, key) for key in "ab"]
+
+    assert store.reader().records.keys(numbers) == dict(zip(numbers, "ab", strict=True))
+
+
+def test_a_version_is_in_doubt_where_a_later_one_is_known_or_its_branch_does_not_count(
+    store: Store,
+) -> None:
+    main = live(store.reader(), MAIN)
+    first = append(store, a_note("a", "1"))
+    trial = fork(store, "trial")
+    second = append(store, a_note("a", "2"), branch="trial")
+
+    changes = store.reader().changes
+    everything = {main.id: 99, trial.id: 99}
+    doubtful = [
+        changes.doubtful_versions([first, second], known, covering)
+        for known, covering in (
+            (everything, everything),
+            ({main.id: 99, trial.id: second - 1}, everything),
+            (everything, {main.id: 99}),
+            ({main.id: 99}, {main.id: 99, trial.id: second - 1}),
+            ({}, {main.id: first - 1}),
+        )
+    ]
+
+    assert doubtful == [{first}, set(), {first, second}, {second}, {first, second}]

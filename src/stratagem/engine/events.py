@@ -27,6 +27,7 @@ __all__ = [
     "Sequence",
     "Space",
     "content_hash",
+    "encode_names",
     "event_hash",
     "link_of",
 ]
@@ -90,8 +91,13 @@ class Head(NamedTuple):
 
 def content_hash(salt: bytes, space: Space | None, key: str | None, payload: bytes) -> bytes:
     """Return the hash of what an event says, and of what it says it about."""
+    return hashlib.sha256(salt + encode_names(space, key) + payload).digest()
+
+
+def encode_names(space: Space | None, key: str | None) -> bytes:
+    """Return what an event is about, as it stands before the payload that is hashed with it."""
     names = orjson.dumps([space and space.kind, space and space.namespace, key])
-    return hashlib.sha256(salt + names + b"\n" + payload).digest()
+    return names + b"\n"
 
 
 def event_hash(

@@ -13,7 +13,7 @@ from stratagem.answers import plain
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch, View
-from stratagem.engine.merge import ChangedBy
+from stratagem.engine.merge import ABSENT, ChangedBy
 from stratagem.errors import (
     BranchExists,
     BranchNotFound,
@@ -427,7 +427,11 @@ class BranchOperations(BoundSystem):
                     shown = plain(_conflict(changes, each))
                     told.update({name: shown.get(name) for name in told} | shown)
                 raise
-            return {**report, "version": version}
+            results = report["results"]
+            if request_id is not None:
+                # What is kept for a repeat is JSON.
+                results = [plain(each) for each in results]
+            return {**report, "results": results, "version": version}
 
         if preview:
             with self._store.snapshot() as reader:
@@ -457,7 +461,7 @@ class BranchOperations(BoundSystem):
         lineage = reader.branches.lineage(other)
         for each in found.changes:
             field = reader.kinds.record(each.space.kind).owned_by
-            if field is None or not isinstance(each.before, Mapping):
+            if field is None or each.before is ABSENT:
                 continue
             version = reader.records.current(lineage, each.space, each.key)
             theirs = values.decode(version.payload) if version and version.payload else None
@@ -474,9 +478,9 @@ class BranchOperations(BoundSystem):
     ) -> None:
         """Refuse that a merge lifts what takes a person's word, such as the rights of a tool."""
         for each in found.changes:
-            before = each.before if isinstance(each.before, Mapping) else {}
-            after = each.after if isinstance(each.after, Mapping) else {}
             for field in reader.kinds.record(each.space.kind).guarded:
+                before = {} if each.before is ABSENT else each.before
+                after = {} if each.after is ABSENT else each.after
                 if before.get(field) and after.get(field) != before[field]:
                     self._caller.require_person(
                         each.space.namespace,
@@ -490,16 +494,18 @@ class BranchOperations(BoundSystem):
     ) -> dict[str, Any]:
         """Return what a merge changes for whoever looks now: what has expired is not there."""
         now = self._store.now()
-        seen = [
-            each.visible_at(reader.kinds.record(each.space.kind), now) for each in found.changes
+        kinds = reader.kinds.record
+        shown = [
+            seen
+            for each in found.changes
+            if (seen := each.visible_at(kinds(each.space.kind), now)) is not None
         ]
-        shown = [each for each in seen if each is not None]
-        results = [plain(described.describe(each)) for each in shown if self._may_see(each.space)]
+        may_see = {space: self._may_see(space) for space in {each.space for each in shown}}
         return {
             "merged": len(shown),
             "events": found.carried,
             "resolved": found.resolved,
-            "results": results,
+            "results": [described.describe(each) for each in shown if may_see[each.space]],
             "version": None,
             "notices": self._notices(reader, View(into, reader.branches.lineage(into), now), found),
         }
@@ -632,7 +638,10 @@ def _result(
         events=answer["events"],
         resolved=answer["resolved"],
         preview=preview,
-        results=[Change(**change) for change in answer["results"]],
+        results=[
+            change if isinstance(change, Change) else Change(**change)
+            for change in answer["results"]
+        ],
         conflicts=conflicts,
         version=answer["version"],
         notices=answer.get("notices"),

@@ -20,7 +20,7 @@ from stratagem.engine.records import Projection
 from stratagem.engine.values import same
 from stratagem.memory.kinds import ENTRY
 from stratagem.memory.models import Change
-from stratagem.storage.branch_merge import ChangeKind, RecordDifference, place_of
+from stratagem.storage.branch_merge import RecordDifference, place_of
 from stratagem.storage.contract import Reader
 
 __all__ = ["Changes", "value_of"]
@@ -38,23 +38,22 @@ class Changes:
 
     def describe(self, change: RecordDifference, *, sided: bool = False) -> Change:
         """Return a change as callers see it; `sided`: with the branch that made it."""
-        before, after = change.before, change.after
-        both = isinstance(before, dict) and isinstance(after, dict)
-        differs = _differing_fields(before, after) if both else None
+        space, before, after = change.space, change.before, change.after
+        both = before is not ABSENT and after is not ABSENT
         described = Change(
-            key=change.key,
-            namespace=change.space.namespace,
-            change=_kind_of_change(change),
-            before=self.show_side(change.space, before),
-            after=self.show_side(change.space, after),
-            side=change.side if sided else None,
-            changed_by=_changed_by(change) if both and change.side == "both" else None,
-            differs=differs,
+            change.key,
+            space.namespace,
+            "changed" if both else "added" if before is ABSENT else "removed",
+            self.show_side(space, before),
+            self.show_side(space, after),
+            change.side if sided else None,
+            _changed_by(change) if both and change.side == "both" else None,
+            _differing_fields(before, after) if both else None,
         )
-        if change.space.kind != ENTRY:
-            described.kind = change.space.kind
+        if space.kind != ENTRY:
+            described.kind = space.kind
             content = before if after is ABSENT else after
-            described.title = self._title(change.space, content, change.key)
+            described.title = self._title(space, content, change.key)
         else:
             _add_particulars(described, before, after)
         return described
@@ -62,8 +61,10 @@ class Changes:
     def show_side(self, space: Space, side: Any) -> Any:
         """Return a side of a change: the value of an entry, or a record with readable times."""
         value = value_of(side)
+        if type(value) is not dict:
+            return value
         times = self._reader.kinds.record(space.kind).times
-        if not times or not isinstance(value, dict):
+        if not times:
             return value
         return {
             name: moments.iso(each) if name in times and isinstance(each, int) else each
@@ -121,26 +122,19 @@ class Changes:
         return self._reader.kinds.project(writes or "", content, key)
 
 
-def _kind_of_change(change: RecordDifference) -> ChangeKind:
-    """Return whether a record was added, removed or changed."""
-    before, after = change.before, change.after
-    if isinstance(before, dict) and isinstance(after, dict):
-        return "changed"
-    return "added" if before is ABSENT else "removed"
-
-
 def value_of(side: Any) -> Any:
     """Return the value of an entry, or all of another record; None where there is none."""
-    if not isinstance(side, Mapping):
+    if type(side) is not dict:
         return None
     return side["value"] if "value" in side else dict(side)
 
 
-def _differing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _differing_fields(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return [
         _FIELDS.get(name, name)
-        for name in {**before, **after}
-        if not same(before.get(name, ABSENT), after.get(name, ABSENT))
+        for name in before | after
+        if (ours := before.get(name, ABSENT)) is not (theirs := after.get(name, ABSENT))
+        and not same(ours, theirs)
     ]
 
 
@@ -166,5 +160,5 @@ def _add_particulars(change: Change, before: Any, after: Any) -> None:
 
 
 def _expiry(side: Any) -> str | None:
-    expires = isinstance(side, Mapping) and "expires_at" in side
+    expires = type(side) is dict and "expires_at" in side
     return moments.iso(side["expires_at"]) if expires else None

@@ -57,11 +57,12 @@ from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
 from stratagem.storage.contract import (
     ChangeReader,
     ComparedSubject,
+    LogReader,
     Reader,
+    RecordReader,
     ShownVersion,
     StreamEvent,
     Transaction,
-    Version,
     VersionOrigin,
 )
 
@@ -124,15 +125,14 @@ class RecordDifference:
 
     def visible_at(self, kind: RecordKind, now: int) -> RecordDifference | None:
         """Return the change as it can be seen at a time, if it can: what has expired is absent."""
-        before, after = (
-            ABSENT if _has_expired(side, kind.expiry, now) else side
-            for side in (self.before, self.after)
+        gone, ended = (
+            _has_expired(self.before, kind.expiry, now),
+            _has_expired(self.after, kind.expiry, now),
         )
+        before, after = ABSENT if gone else self.before, ABSENT if ended else self.after
         if before is ABSENT and after is ABSENT:
             return None
-        if before is self.before and after is self.after:
-            return self
-        return replace(self, before=before, after=after)
+        return replace(self, before=before, after=after) if gone or ended else self
 
 
 @dataclass(slots=True)
@@ -212,11 +212,15 @@ class BranchComparison:
     """
 
     def __init__(
-        self, groups: dict[DifferenceGroup, list[Difference]], loaded: Mapping[int, Version]
+        self, groups: dict[DifferenceGroup, list[Difference]], loaded: LoadedRecords
     ) -> None:
         self.groups = groups
         # What was read to compare it, for whoever reads first: all of it would be too much to keep.
-        self._loaded = loaded
+        # Only one can take it: what is decoded is given to callers, who may change it.
+        self._loaded = [loaded]
+        if any(group.side == "both" for group in groups):
+            # The bases that are kept may be made of it.
+            loaded.forget_contents()
         # The last list that was read, in its order: its next page is often asked for.
         self._listed: tuple[frozenset[DifferenceGroup], list[_ListedDifference]] = frozenset(), []
 
@@ -228,28 +232,37 @@ class BranchComparison:
         end: int | None = None,
     ) -> list[RecordDifference]:
         """Return the differences of some groups by namespace and key, or a part of them."""
-        loaded, self._loaded = self._loaded, {}
-        bases = _Bases(reader, loaded)
-        listed = self._in_order(reader, groups)[begin:end]
-        bases.load([at for _group, _key, each in listed for at in each[1:3] if at is not None])
-        return [_read_difference(bases, *each) for each in listed]
+        try:
+            loaded = self._loaded.pop()
+        except IndexError:
+            loaded = LoadedRecords()
+        listed = self._in_order(reader, groups, loaded)[begin:end]
+        loaded.read(
+            reader.log,
+            (
+                (at, (group.space, key))
+                for group, key, each in listed
+                for at in each[1:3]
+                if at is not None
+            ),
+        )
+        return [_read_difference(loaded, *each) for each in listed]
 
     def _in_order(
-        self, reader: Reader, groups: Collection[DifferenceGroup]
+        self, reader: Reader, groups: Collection[DifferenceGroup], loaded: LoadedRecords
     ) -> list[_ListedDifference]:
         wanted = frozenset(groups)
         among, listed = self._listed
         if among != wanted:
             listed = []
             for space in sorted({group.space for group in wanted}):
-                found = [
-                    (group, each)
-                    for group in wanted
-                    if group.space == space
-                    for each in self.groups[group]
+                within = [group for group in wanted if group.space == space]
+                keys = loaded.read_keys(
+                    reader.records, [each[0] for group in within for each in self.groups[group]]
+                )
+                keyed = [
+                    (group, keys[each[0]], each) for group in within for each in self.groups[group]
                 ]
-                names = reader.records.names([each[0] for _group, each in found])
-                keyed = [(group, names[each[0]][1], each) for group, each in found]
                 listed += sorted(keyed, key=itemgetter(1))
             self._listed = wanted, listed
         return listed
@@ -260,12 +273,64 @@ _ListedDifference: TypeAlias = tuple[DifferenceGroup, str, Difference]
 
 
 def _read_difference(
-    bases: _Bases, group: DifferenceGroup, key: str, found: Difference
+    loaded: LoadedRecords, group: DifferenceGroup, key: str, found: Difference
 ) -> RecordDifference:
     _subject, ours, theirs, base = found
     before, after = (theirs, ours) if group.side == "ours" else (ours, theirs)
-    contents = bases.content_at(before), bases.content_at(after)
-    return RecordDifference(group.space, key, *contents, group.side, base)
+    return RecordDifference(
+        group.space, key, loaded.content(before), loaded.content(after), group.side, base
+    )
+
+
+class LoadedRecords:
+    """Keys of records, and what some of their versions say; nothing is read or decoded twice."""
+
+    __slots__ = ("_contents", "keys", "payloads")
+
+    def __init__(self) -> None:
+        self.keys: dict[int, str] = {}
+        # By sequence; None is what a deletion says, and what was purged.
+        self.payloads: dict[int, bytes | None] = {}
+        self._contents: dict[int, Side] = {}
+
+    def read_keys(self, records: RecordReader, subjects: Sequence[int]) -> Mapping[int, str]:
+        """Read the keys of some records; return all that are known."""
+        missing = [each for each in subjects if each not in self.keys] if self.keys else subjects
+        if missing:
+            self.keys |= records.keys(missing)
+        return self.keys
+
+    def read(self, log: LogReader, versions: Iterable[tuple[int, tuple[Space, str]]]) -> None:
+        """Read what some versions say, each given with its record; none of them is a deletion."""
+        known = self.payloads
+        missing = {at: name for at, name in versions if at not in known}
+        if missing:
+            known |= log.payloads(missing)
+
+    def content(self, sequence: int | None) -> Side:
+        """Return what a version says; that of one version is always the same object."""
+        if sequence is None:
+            return ABSENT
+        content = self._contents.get(sequence)
+        if content is None:
+            payload = self.payloads[sequence]
+            content = ABSENT if payload is None else orjson.loads(payload)
+            self._contents[sequence] = content
+        return content
+
+    def forget_contents(self) -> None:
+        """Forget what was decoded."""
+        self._contents.clear()
+
+    def are_alike(self, one: int | None, other: int | None) -> bool:
+        """Whether two versions say the same; None stands for nothing."""
+        if one is None or other is None or one == other:
+            return one == other
+        if self.payloads[one] == self.payloads[other]:
+            return True
+        ours, theirs = self.content(one), self.content(other)
+        # Python compares faster than `same`, and takes all for equal that is the same.
+        return ours == theirs and same(ours, theirs)
 
 
 def compare(reader: Reader, here: View, there: View) -> BranchComparison:
@@ -319,7 +384,8 @@ class _Comparer:
         self.reader = reader
         self.here, self.there = _ComparedView(reader, here), _ComparedView(reader, there)
         self.known = intersection(self.here.known, self.there.known)
-        self.bases = _Bases(reader, {})
+        self.bases = _Bases(reader)
+        self.spaces: dict[int, Space] = {}
         self.found: defaultdict[tuple[int, ChangedBy, ChangeKind], list[Difference]] = defaultdict(
             list
         )
@@ -335,7 +401,11 @@ class _Comparer:
             for pair in self.pairs_apart(rows.values())
             if not self.group_by_version(pair, self.plain_base(pair))
         ]
-        known = self.bases.newest_known([pair.subject for pair in unclear], self.known)
+        known = self.bases.newest_known(
+            {pair.subject: self.likely_base(pair) for pair in unclear},
+            self.known,
+            (self.here.lineage, self.there.lineage),
+        )
         for pair in unclear:
             common = known.get(pair.subject, [])
             if not self.group_by_version(pair, _base_version(pair, common)):
@@ -344,12 +414,17 @@ class _Comparer:
 
     def comparison(self) -> BranchComparison:
         """Return what was found, but for records that follow from others."""
-        groups, spaces = {}, self.reader.records.spaces()
+        groups = {}
         for (number, side, change), differences in self.found.items():
-            space = spaces[number]
+            space = self.space(number)
             if not self.reader.kinds.record(space.kind).derived:
                 groups[DifferenceGroup(space, side, change)] = differences
         return BranchComparison(groups, self.bases.loaded)
+
+    def space(self, number: int) -> Space:
+        if not self.spaces:
+            self.spaces = self.reader.records.spaces()
+        return self.spaces[number]
 
     def own_changes(self, view: _ComparedView, other: _ComparedView) -> list[ComparedSubject]:
         """Return the subjects that the branch of one view changed itself, beside the other view.
@@ -417,14 +492,29 @@ class _Comparer:
             )
             if (seen[0] or seen[1]) and not (seen[0] and seen[1] and ours == theirs):
                 pairs.append(_Pair(subject, space, ours, theirs, *seen, ours_held, theirs_held))
-        both = [pair for pair in pairs if pair.ours_seen and pair.theirs_seen]
-        self.bases.load([at for pair in both for at in (pair.ours_held, pair.theirs_held)])
-        alike = self.bases.are_alike
+        self.load([pair for pair in pairs if pair.ours_seen and pair.theirs_seen])
+        alike = self.bases.loaded.are_alike
         return [
             pair
             for pair in pairs
             if not (pair.ours_seen and pair.theirs_seen and alike(pair.ours_held, pair.theirs_held))
         ]
+
+    def load(self, pairs: Sequence[_Pair]) -> None:
+        """Read what is held of some records."""
+        if pairs:
+            loaded = self.bases.loaded
+            keys = loaded.read_keys(self.reader.records, [pair.subject for pair in pairs])
+            names = [(self.space(pair.space), keys[pair.subject]) for pair in pairs]
+            loaded.read(
+                self.reader.log,
+                (
+                    (at, name)
+                    for pair, name in zip(pairs, names, strict=True)
+                    for at in (pair.ours_held, pair.theirs_held)
+                    if at
+                ),
+            )
 
     def plain_base(self, pair: _Pair) -> int:
         """Return what the base holds of a record, where that is clear without looking for it.
@@ -437,6 +527,10 @@ class _Comparer:
         if self.there.is_plain and pair.subject not in self.there.changed:
             return pair.theirs_held
         return _ANOTHER_VERSION
+
+    def likely_base(self, pair: _Pair) -> int | None:
+        """Return the version that a branch shows which has left a record alone."""
+        return pair.theirs if pair.subject in self.here.changed else pair.ours
 
     def group_by_version(self, pair: _Pair, base: int) -> bool:
         """Group a difference by what its base holds, if one of the branches holds that still.
@@ -456,8 +550,8 @@ class _Comparer:
 
     def group_by_content(self, pair: _Pair, common: Sequence[Cut]) -> None:
         """Group a difference by what the base and the branches say."""
-        space = self.reader.records.names([pair.subject])[pair.subject][0]
-        self.bases.load([each for each in (pair.ours_held, pair.theirs_held) if each])
+        space = self.space(pair.space)
+        self.load([pair])
         self.bases.load([cut.limit for cut in common])
         ours = self.bases.side_of(pair.subject, self.here.end, pair.ours_held or None)
         theirs = self.bases.side_of(pair.subject, self.there.end, pair.theirs_held or None)
@@ -555,6 +649,7 @@ class _Merger:
         self.ours_known = reader.branches.knowledge(target.id, head)
         self.theirs_known = reader.branches.knowledge(source.id, head)
         self.base_known = intersection(self.ours_known, self.theirs_known)
+        self.bases = _Bases(reader)
         # The ids among the decisions that some conflict had; the others are mistakes.
         self.used: set[str] = set()
         self.merge = MergePlan()
@@ -587,39 +682,61 @@ class _Merger:
     def merge_records(self) -> None:
         subjects = _changed_subjects(self.reader.changes, self.theirs_known, self.base_known)
         self.merge.news = bool(subjects)
-        records = [
-            self.reader.records.current_many(self.reader.branches.lineage(branch), subjects)
-            for branch in (self.target, self.source)
-        ]
-        loaded = {each.version.sequence: each.version for held in records for each in held.values()}
-        bases = _Bases(self.reader, loaded)
-        ours, theirs = (
-            {subject: record.version.sequence for subject, record in held.items()}
-            for held in records
-        )
-        apart = [
-            subject
-            for subject in subjects
-            if not bases.are_alike(ours.get(subject), theirs.get(subject))
-        ]
-        names = {
-            subject: _RecordName(*name)
-            for subject, name in self.reader.records.names(apart).items()
-        }
-        known = bases.candidates(apart, self.base_known)
-        deletions = self.deletions(bases, [subject for subject in apart if subject not in theirs])
-        for subject in apart:
-            name = names[subject]
-            if not self.kind(name.space).derived:
-                held = (
-                    bases.side_of(subject, Cut(self.target.id, OPEN_END), ours.get(subject)),
-                    bases.side_of(subject, Cut(self.source.id, OPEN_END), theirs.get(subject)),
-                )
-                base = bases.of(subject, name.space, known.get(subject, []), self.base_known)
-                base = bases.alike(subject, name.space, base, *held)
-                origin = theirs.get(subject) or deletions.get(subject)
-                self.merge_record(name, base, held, origin)
+        if subjects:
+            self.merge_subjects(subjects)
         self.decide()
+
+    def merge_subjects(self, subjects: Sequence[int]) -> None:
+        """Merge records that the source has changed, or knows the changes of."""
+        reader, loaded = self.reader, self.bases.loaded
+        lineages = [reader.branches.lineage(branch) for branch in (self.target, self.source)]
+        shown = [reader.changes.shown_versions(each, subjects) for each in lineages]
+        ours, theirs = (
+            {subject: at for subject, (_space, (at, gone, _ends)) in versions.items() if not gone}
+            for versions in shown
+        )
+        names = reader.records.names(subjects)
+        loaded.read(
+            reader.log,
+            (
+                (at, names[subject])
+                for subject in subjects
+                for held in (ours, theirs)
+                if (at := held.get(subject)) is not None
+            ),
+        )
+        alike = loaded.are_alike
+        apart = [each for each in subjects if not alike(ours.get(each), theirs.get(each))]
+        # Most often the target has left a record alone: then the base is what it shows.
+        likely = {each: shown[0][each][1][0] if each in shown[0] else None for each in apart}
+        bases = self.bases.newest_known(likely, self.base_known, lineages)
+        changed = {each for each in apart if not _is_base(bases.get(each, ()), likely[each])}
+        self.bases.load([cut.limit for each in changed for cut in bases.get(each, ())])
+        deletions = self.deletions(self.bases, [each for each in apart if each not in theirs])
+        for subject in apart:
+            name = _RecordName(*names[subject])
+            if not self.kind(name.space).derived:
+                here, there = ours.get(subject), theirs.get(subject)
+                origin = there or deletions.get(subject)
+                if subject in changed:
+                    held = (
+                        self.bases.side_of(subject, Cut(self.target.id, OPEN_END), here),
+                        self.bases.side_of(subject, Cut(self.source.id, OPEN_END), there),
+                    )
+                    base = self.bases.of(
+                        subject, name.space, bases.get(subject, ()), self.base_known
+                    )
+                    base = self.bases.alike(subject, name.space, base, *held)
+                    self.merge_record(name, base, held, origin)
+                else:
+                    self.take(name, here, there, origin)
+
+    def take(
+        self, name: _RecordName, ours: int | None, theirs: int | None, origin: int | None
+    ) -> None:
+        """Take over what the source has made of a record that the target has left alone."""
+        loaded = self.bases.loaded
+        self.write(name, loaded.content(ours), loaded.content(theirs), origin, theirs)
 
     def deletions(self, bases: _Bases, subjects: Sequence[int]) -> dict[int, int]:
         """Return the versions by which the source has deleted some subjects, or learnt of that."""
@@ -636,10 +753,6 @@ class _Merger:
         origin: int | None,
     ) -> None:
         kind, (ours, theirs) = self.kind(name.space), (cast("Side", each.content) for each in held)
-        if base is ours:
-            # The very same version: what nearly all records of a merge come to.
-            self.write(name, ours, theirs, origin)
-            return
         merged = three_way_merge.three_way(
             base, ours, theirs, sets=kind.set_fields, expiry=kind.expiry
         )
@@ -719,14 +832,22 @@ class _Merger:
             return None
         return "source" if self.strategy == "source_wins" else "target"
 
-    def write(self, name: _RecordName, ours: Side, value: Side, origin: int | None) -> None:
+    def write(
+        self,
+        name: _RecordName,
+        ours: Side,
+        value: Side,
+        origin: int | None,
+        repeated: int | None = None,
+    ) -> None:
         """Write what came of a record, and tell of it where it differs.
 
         What was decided or settled is written even where the value stays: the version must know
-        that it was, or the same conflict would come back with the next merge.
+        that it was, or the same conflict would come back with the next merge. `repeated` is the
+        version of the source that says the same as the value, where it was taken as it is.
         """
         kind = self.kind(name.space)
-        if value is not ABSENT:
+        if value is not ABSENT and repeated is None:
             value = _read_times(kind, value)
         content: Any = {} if value is ABSENT else value
         event = kind.deletes if value is ABSENT else kind.writes
@@ -734,7 +855,7 @@ class _Merger:
         if kind.validate is not None and value is not ABSENT:
             kind.validate(content)
         self.merge.drafts.append(Draft(event, content, *name, origin))
-        if not _is_same_side(ours, value):
+        if repeated is not None or not _is_same_side(ours, value):
             self.merge.changes.append(RecordDifference(*name, ours, value))
 
     def copy_stream(self) -> None:
@@ -827,38 +948,56 @@ class _Bases:
     recursion ends because each step looks at less knowledge.
     """
 
-    def __init__(self, reader: Reader, loaded: Mapping[int, Version]) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        # What the branches hold may have been read, and found to be what was written, already.
-        self.loaded: dict[int, Version] = dict(loaded)
-        self._contents: dict[int, Side] = {}
+        self.loaded = LoadedRecords()
         self._known: dict[tuple[int, int], Vector] = {}
         # For two branches, each up to some point: how far the first knows the second, where it
         # knows all that the second knows.
         self._reach: dict[tuple[tuple[int, int], tuple[int, int]], int] = {}
 
-    def are_alike(self, one: int | None, other: int | None) -> bool:
-        """Whether two versions that were loaded say the same; None stands for nothing."""
-        if one is None or other is None or one == other:
-            return one == other
-        if self.loaded[one].payload == self.loaded[other].payload:
-            return True
-        return same(self.content_at(one), self.content_at(other))
+    def candidates(self, subject: int, known: Vector) -> list[Cut]:
+        """Return the newest versions of a subject on each branch that a vector knows, loaded."""
+        versions = self.newest_known({subject: None}, known).get(subject, [])
+        self.load([cut.limit for cut in versions])
+        return versions
 
-    def candidates(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
-        """Return the newest versions of some subjects on each branch that a vector knows, loaded.
+    def newest_known(
+        self, likely: Mapping[int, int | None], known: Vector, lineages: Iterable[Lineage] = ()
+    ) -> dict[int, list[Cut]]:
+        """Return the newest versions of some subjects on each branch that a vector knows.
 
         Where the latest one supersedes the others it comes alone, so that they need not be read:
-        that is so unless branches went apart.
+        that is so unless branches went apart. `likely` says which one that may be, where something
+        is known: to look whether it is takes a fraction of finding it. It lies in one of the
+        `lineages`.
         """
-        found = self.newest_known(subjects, known)
-        self.load(cut.limit for cuts in found.values() for cut in cuts)
-        return found
+        expected = {at: subject for subject, at in likely.items() if at is not None}
+        covering = self.covering_branches(known, lineages) if expected else {}
+        if covering:
+            doubtful = self._reader.changes.doubtful_versions([*expected], known, covering)
+            sure = {subject: at for at, subject in expected.items() if at not in doubtful}
+        else:
+            sure = {}
+        subjects = [subject for subject in likely if subject not in sure]
+        found = self.all_newest_known(subjects, known) if subjects else {}
+        return found | {subject: [Cut(0, at)] for subject, at in sure.items()}
 
-    def newest_known(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
-        """Return the same versions without their contents."""
-        if not subjects:
-            return {}
+    def covering_branches(self, known: Vector, lineages: Iterable[Lineage]) -> Vector:
+        """Return the branches of some lineages that know all that a vector does, up to there.
+
+        The latest version of a record, written on one of them, supersedes all others in the
+        vector: what a vector knows of a branch includes what that branch knows itself.
+        """
+        branches = {cut.branch for lineage in lineages for cut in lineage}
+        return {
+            branch: known[branch]
+            for branch in branches & known.keys()
+            if _covers(self.knowledge(branch, known[branch]), known)
+        }
+
+    def all_newest_known(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
+        """Look up the newest versions of some subjects, of which nothing is known."""
         found = self._reader.changes.known_versions(subjects, known)
         for subject, versions in found.items():
             if len(versions) > 1:
@@ -882,10 +1021,13 @@ class _Bases:
         return reach >= version.limit
 
     def load(self, sequences: Iterable[int]) -> None:
-        """Read some versions, unless they were read before."""
-        wanted = set(sequences).difference(self.loaded)
+        """Read some versions, deletions too, unless they were read before."""
+        wanted = set(sequences).difference(self.loaded.payloads)
         if wanted:
-            self.loaded |= self._reader.log.versions(sorted(wanted))
+            deletions = self._reader.kinds.deletions
+            for sequence, version in self._reader.log.versions(sorted(wanted)).items():
+                payload = None if version.kind in deletions else version.payload
+                self.loaded.payloads[sequence] = payload
 
     def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
         """Return the base of two versions; where they expire together, one that expires with them.
@@ -963,7 +1105,7 @@ class _Bases:
             found = self.version_on(subject, *view)
             return [found.limit] if found else []
 
-        return _Held(self.content_at(version), versions)
+        return _Held(self.loaded.content(version), versions)
 
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point.
@@ -998,7 +1140,7 @@ class _Bases:
         so_far = states[0].known
         for place, state in enumerate(states[1:], 1):
             shared = intersection(so_far, state.known)
-            older = self.candidates([subject], shared).get(subject, [])
+            older = self.candidates(subject, shared)
             other = self.content(state.version)
             folded = [each.version.limit for each in states[:place]]
             base = self.alike(
@@ -1022,20 +1164,19 @@ class _Bases:
         return self._known[branch, sequence]
 
     def content(self, cut: Cut) -> Side:
-        return self._decode(self.loaded[cut.limit])
+        return self.loaded.content(cut.limit)
 
-    def content_at(self, sequence: int | None) -> Side:
-        """Return what a version says that was loaded, or nothing for none."""
-        return ABSENT if sequence is None else self._decode(self.loaded[sequence])
 
-    def _decode(self, version: Version) -> Side:
-        """Return what a version says; that of one version is always the same object."""
-        if version.payload is None or version.kind in self._reader.kinds.deletions:
-            return ABSENT
-        known = self._contents.get(version.sequence, ABSENT)
-        if known is ABSENT:
-            known = self._contents[version.sequence] = orjson.loads(version.payload)
-        return known
+def _covers(knowledge: Vector, known: Vector) -> bool:
+    """Whether a branch that knows this much knows all of a vector."""
+    return all(knowledge.get(branch, 0) >= upto for branch, upto in known.items())
+
+
+def _is_base(newest: Sequence[Cut], version: int | None) -> bool:
+    """Whether a version, or nothing, is the base among the newest versions of a record."""
+    if version is None or len(newest) != 1:
+        return version is None and not newest
+    return newest[0].limit == version
 
 
 def _sequence_of(cut: Cut) -> int:

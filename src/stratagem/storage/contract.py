@@ -320,6 +320,16 @@ class LogReader(Protocol):
         """
         ...
 
+    def payloads(self, names: Mapping[int, tuple[Space, str]]) -> dict[int, bytes | None]:
+        """Return the payloads at some sequences, given with the records that they are about.
+
+        Of what was purged it is None.
+
+        Raises:
+            DatabaseCorrupt: One of them is missing, or is not what was written.
+        """
+        ...
+
     def contents(self, sequences: Sequence[int]) -> dict[int, EventContent]:
         """Return what some events say, and which records they are about.
 
@@ -456,6 +466,10 @@ class RecordReader(Protocol):
         """Return the space and key of some subjects."""
         ...
 
+    def keys(self, subjects: Sequence[int]) -> dict[int, str]:
+        """Return the keys of some subjects."""
+        ...
+
 
 class VersionOrigin(NamedTuple):
     """Where a version was written, when it expires, and the version that a merge took it from."""
@@ -507,6 +521,15 @@ class ChangeReader(Protocol):
 
     def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
         """Return each subject's newest version on each branch that a vector knows."""
+        ...
+
+    def doubtful_versions(
+        self, sequences: Sequence[int], known: Vector, covering: Vector
+    ) -> set[int]:
+        """Return those of some versions that may not be the last word among what is known.
+
+        They are not within `covering`, or `known` has a later version of their subject.
+        """
         ...
 
     def versions_of(self, subject: int) -> list[VersionOrigin]:

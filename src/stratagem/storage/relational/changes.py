@@ -72,15 +72,25 @@ class SqlChanges:
         return found
 
     def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
-        known = orjson.dumps(vector, option=orjson.OPT_NON_STR_KEYS).decode()
         rows = self._queries.rows(
-            _THREE_NUMBERS, "known_versions", self._queries.array(subjects), known
+            _THREE_NUMBERS, "known_versions", self._queries.array(subjects), _vector_json(vector)
         )
         found: dict[int, list[Cut]] = defaultdict(list)
         for subject, branch, sequence in rows:
             found[subject].append(Cut(branch, sequence))
         return found
 
+    def doubtful_versions(
+        self, sequences: Sequence[int], known: Vector, covering: Vector
+    ) -> set[int]:
+        vectors = _vector_json(known), _vector_json(covering)
+        array = self._queries.array(sequences)
+        return {row[0] for row in self._queries.rows(NUMBER, "doubtful_versions", array, *vectors)}
+
     def versions_of(self, subject: int) -> list[VersionOrigin]:
         rows = self._queries.rows(_VERSION_ORIGIN_ROW, "versions_of", subject)
         return [VersionOrigin(*row) for row in rows]
+
+
+def _vector_json(vector: Vector) -> str:
+    return orjson.dumps(vector, option=orjson.OPT_NON_STR_KEYS).decode()

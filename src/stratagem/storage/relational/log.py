@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stratagem.engine.events import GENESIS, Event, Head, Space
@@ -11,8 +11,10 @@ from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import EventContent, Version
 from stratagem.storage.relational.session import Queries, Shape
 from stratagem.storage.relational.verification import (
+    PAYLOAD_ROW,
     ContentRow,
     missing_event,
+    verified_payloads,
     verified_version,
     verify,
 )
@@ -124,6 +126,13 @@ class SqlLog:
         _refuse_missing(found, sequences)
         return found
 
+    def payloads(self, names: Mapping[int, tuple[Space, str]]) -> dict[int, bytes | None]:
+        array = self._queries.array([*names])
+        rows = self._queries.rows(PAYLOAD_ROW, "record_payloads", array)
+        found = verified_payloads(rows, names)
+        _refuse_missing(found, names)
+        return found
+
     def contents(self, sequences: Sequence[int]) -> dict[int, EventContent]:
         found: dict[int, EventContent] = {}
         for row in self._queries.rows(_NAMED_ROW, "hits", self._queries.array(sequences)):
@@ -152,7 +161,7 @@ def _space(kind: str | None, namespace: str | None) -> Space | None:
     return None if kind is None or namespace is None else Space(kind, namespace)
 
 
-def _refuse_missing(found: Container[int], sequences: Sequence[int]) -> None:
+def _refuse_missing(found: Container[int], sequences: Iterable[int]) -> None:
     """Refuse events that a read model refers to and the log does not have."""
     for sequence in sequences:
         if sequence not in found:

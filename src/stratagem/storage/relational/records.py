@@ -159,6 +159,10 @@ class SqlRecords:
         rows = self._queries.rows(_SUBJECT_NAME_ROW, "subject_names", self._queries.array(subjects))
         return {row[0]: (Space(row[1], row[2]), row[3]) for row in rows}
 
+    def keys(self, subjects: Sequence[int]) -> dict[int, str]:
+        array = self._queries.array(subjects)
+        return dict(self._queries.rows(_NUMBER_AND_KEY, "subject_keys", array))
+
     def _is_live(self, version: Version) -> bool:
         """Whether a version is neither a deletion nor purged."""
         return version.kind not in self._kinds.deletions and version.payload is not None

@@ -11,16 +11,21 @@ one event alone cannot be checked against it.
 
 from __future__ import annotations
 
-from stratagem.engine.events import Space, content_hash
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from stratagem.engine.events import Space, content_hash, encode_names
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Version
 from stratagem.storage.relational.session import Shape
 
 __all__ = [
     "CONTENT_ROW",
+    "PAYLOAD_ROW",
     "ContentRow",
     "altered_event",
     "missing_event",
+    "verified_payloads",
     "verified_version",
     "verify",
 ]
@@ -28,6 +33,10 @@ __all__ = [
 # Sequence, time, kind, payload, actor, salt, content hash.
 ContentRow = tuple[int, int, str, bytes | None, str, bytes | None, bytes]
 CONTENT_ROW = Shape[ContentRow]()
+
+# Sequence, payload, salt, content hash.
+PayloadRow = tuple[int, bytes | None, bytes | None, bytes]
+PAYLOAD_ROW = Shape[PayloadRow]()
 
 # For a row that is a tuple already: calling the class would unpack it and pack it again.
 _new_tuple = tuple.__new__
@@ -37,6 +46,34 @@ def verified_version(row: ContentRow, space: Space | None, key: str | None) -> V
     """Return a row of the log as a version, once it is found to be what was written."""
     verify(row, space, key)
     return _new_tuple(Version, row[:5])
+
+
+def verified_payloads(
+    rows: Sequence[PayloadRow], names: Mapping[int, tuple[Space, str]]
+) -> dict[int, bytes | None]:
+    """Return the payloads of some rows, by sequence, once each is found to be what was written.
+
+    It does what `verify` does, without a call for each of thousands; the names of a record are
+    written once for rows of it that follow each other.
+    """
+    found: dict[int, bytes | None] = {}
+    last: tuple[Space, str] | None = None
+    prefix = b""
+    for sequence, payload, salt, content in rows:
+        name = names[sequence]
+        if name is not last:
+            last, prefix = name, encode_names(*name)
+        try:
+            if payload is None or salt is None:
+                genuine = payload is salt
+            else:
+                genuine = sha256(salt + prefix + payload).digest() == content
+        except TypeError:
+            genuine = False
+        if not genuine:
+            raise altered_event(sequence)
+        found[sequence] = payload
+    return found
 
 
 def verify(row: ContentRow, space: Space | None, key: str | None) -> None:

@@ -129,6 +129,10 @@ SELECT s.id, sp.kind, sp.namespace, s.key
 FROM subjects s JOIN spaces sp ON sp.workspace = $1 AND sp.id = s.space
 WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
 
+-- name: subject_keys
+-- The keys of some subjects (an array of their numbers).
+SELECT id, key FROM subjects WHERE workspace = $1 AND id = ANY ($2::bigint[])
+
 -- name: newest_version
 -- Which version of a subject a view shows, whether it is a deletion, and when it expires.
 SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v
@@ -249,6 +253,19 @@ JOIN versions v ON v.workspace = $1 AND v.branch = k.key::bigint AND v.seq <= k.
 WHERE v.subject = ANY ($2::bigint[])
 GROUP BY v.subject, v.branch
 
+-- name: doubtful_versions
+-- Those of some versions (an array of sequences) that are not within a vector ($4, JSON), or have a
+-- later one of their subject within another ($3).
+SELECT v.seq FROM versions v
+WHERE v.workspace = $1 AND v.seq = ANY ($2::bigint[]) AND (
+    NOT EXISTS (
+        SELECT 1 FROM jsonb_each_text($4::jsonb) c
+        WHERE c.key::bigint = v.branch AND v.seq <= c.value::bigint)
+    OR EXISTS (
+        SELECT 1 FROM versions n
+        JOIN jsonb_each_text($3::jsonb) k ON n.branch = k.key::bigint AND n.seq <= k.value::bigint
+        WHERE n.workspace = $1 AND n.subject = v.subject AND n.seq > v.seq))
+
 -- name: versions_of
 -- All versions of a subject: where each was written, when it expires, and what it was made from.
 SELECT v.seq, v.branch, v.expires_at, e.origin
@@ -271,6 +288,11 @@ FROM events e
 LEFT JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
 LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
 WHERE e.workspace = $1 AND e.seq = ANY ($2::bigint[])
+
+-- name: record_payloads
+-- The payloads of some events (an array of sequences), and what they are checked with.
+SELECT seq, payload, salt, content_hash FROM events
+WHERE workspace = $1 AND seq = ANY ($2::bigint[])
 
 -- name: hits
 -- All that a search result shows of some events (an array of sequences).

@@ -129,6 +129,10 @@ SELECT s.id, sp.kind, sp.namespace, s.key
 FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
 CROSS JOIN spaces sp ON sp.id = s.space
 
+-- name: subject_keys
+-- The keys of some subjects (a JSON array of their numbers).
+SELECT s.id, s.key FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
+
 -- name: newest_version
 -- Which version of a subject a view shows, whether it is a deletion, and when it expires.
 SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = coalesce(NULL, {probes})
@@ -243,6 +247,20 @@ CROSS JOIN versions v ON v.subject = w.value
 CROSS JOIN known ON v.branch = known.branch AND v.seq <= known.upto
 GROUP BY w.value, v.branch
 
+-- name: doubtful_versions
+-- Those of some versions (a JSON array of sequences) that are not within a vector (?3), or have a
+-- later one of their subject within another (?2).
+WITH known AS MATERIALIZED (
+    SELECT CAST(key AS INTEGER) AS branch, value AS upto FROM json_each(?2)
+), covering AS MATERIALIZED (
+    SELECT CAST(key AS INTEGER) AS branch, value AS upto FROM json_each(?3)
+)
+SELECT v.seq FROM json_each(?1) w CROSS JOIN versions v ON v.seq = w.value
+WHERE NOT EXISTS (SELECT 1 FROM covering WHERE v.branch = covering.branch AND v.seq <= covering.upto)
+    OR EXISTS (
+        SELECT 1 FROM versions n CROSS JOIN known
+        WHERE n.subject = v.subject AND n.seq > v.seq AND n.branch = known.branch AND n.seq <= known.upto)
+
 -- name: versions_of
 -- All versions of a subject: where each was written, when it expires, and what it was made from.
 SELECT v.seq, v.branch, v.expires_at, e.origin
@@ -261,6 +279,11 @@ SELECT branch, seq FROM knows ORDER BY seq DESC LIMIT ?1
 SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 LEFT JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
+
+-- name: record_payloads
+-- The payloads of some events (a JSON array of sequences), and what they are checked with.
+SELECT e.seq, e.payload, e.salt, e.content_hash
+FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 
 -- name: hits
 -- All that a search result shows of some events (a JSON array of sequences).
