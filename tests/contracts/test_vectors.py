@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from stratagem.engine.lineage import Branch
-from stratagem.storage.contract import Store, Transaction
+from stratagem.engine.records import Text
+from stratagem.storage import open_transactions
+from stratagem.storage.branch_merge import carry_out, plan
+from stratagem.storage.contract import IndexedText, Store, Transaction
 from tests.contracts.conftest import Opener
 from tests.contracts.samples import (
     MAIN,
@@ -16,6 +22,7 @@ from tests.contracts.samples import (
     an_erasure,
     append,
     examine,
+    fork,
     live,
     rebuild,
     vector_of,
@@ -161,3 +168,82 @@ def test_work_that_fails_keeps_no_vectors(store: Store) -> None:
         store.write(work, TESTER)
 
     assert store.reader().vectors.count() == 0
+
+
+class CountingWords(Words):
+    """Remembers which texts vectors were made for."""
+
+    def __init__(self) -> None:
+        super().__init__("hash-1")
+        self.embedded: list[str] = []
+
+    def documents(
+        self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
+    ) -> list[IndexedText]:
+        if embed:
+            self.embedded += [text.body for text, _ in texts]
+        return super().documents(texts, embed=embed)
+
+
+def test_an_event_that_repeats_another_has_its_vector(store: Store) -> None:
+    first = append(store, a_note("k", "red"))
+    # It says something else, so that a vector of its own would be another one.
+    copy = append(store, replace(a_note("k", "blue"), repeats=first), a_note("l", "green"))
+
+    rows = {row.sequence: row.vector for row in store.reader().vectors.after(0, 10)}
+
+    assert rows == {
+        first: vector_of("red"),
+        copy - 1: vector_of("red"),
+        copy: vector_of("green"),
+    }
+    assert store.reader().vectors.pending(10) == []
+    assert examine(store) == []
+
+
+def test_an_event_that_repeats_one_of_another_kind_or_without_a_vector_is_embedded(
+    opened: Opener,
+) -> None:
+    store = opened(indexer=Words("hash-1"))
+    waiting = append(store, a_note("k", "red"))
+    store.write(lambda t: t.settings.set("embedder", "hash-1"), TESTER)
+    other = append(store, a_happening("yellow"))
+    drafts = (
+        replace(a_note("k", "red"), repeats=waiting),
+        replace(a_note("m", "pink"), repeats=other),
+    )
+    last = append(store, *drafts)
+
+    rows = {row.sequence: row.vector for row in store.reader().vectors.after(0, 10)}
+
+    assert rows == {
+        other: vector_of("yellow"),
+        last - 1: vector_of("red"),
+        last: vector_of("pink"),
+    }
+    assert store.reader().vectors.pending(10) == [waiting]
+
+
+def test_a_merge_and_a_commit_embed_nothing_that_has_a_vector(opened: Opener) -> None:
+    words = CountingWords()
+    store = opened(indexer=words)
+    store.write(lambda t: t.vectors.change_embedder("hash-1"), TESTER)
+    fork(store, "trial")
+    append(store, a_note("k", "red"), a_happening("blue"), branch="trial")
+    assert words.embedded == ["red", "blue"]
+
+    def merge(transaction: Transaction) -> None:
+        into, other = live(transaction, MAIN), live(transaction, "trial")
+        carry_out(transaction, into, other, plan(transaction, into, other))
+
+    store.write(merge, TESTER)
+    begun = store.write(
+        lambda t: open_transactions.begin(t, live(t, MAIN), token="a", ends_at=10**18), TESTER
+    )
+    append(store, a_note("m", "green"), branch=begun.name)
+    store.write(lambda t: open_transactions.commit(t, begun), TESTER)
+
+    vectors = sorted(row.vector for row in store.reader().vectors.after(0, 10))
+    assert words.embedded == ["red", "blue", "green"]
+    assert vectors == sorted(2 * [vector_of(text) for text in words.embedded])
+    assert examine(store) == []

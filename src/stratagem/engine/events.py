@@ -51,7 +51,9 @@ class Draft:
     """An event that a system asks to append; the log gives it its place and time.
 
     `key` names the record that changes; an event without one stands for itself.
-    `origin` is the sequence it was first written at, when a merge carries it over.
+    `origin` is the sequence it was first written at, when a merge carries it over. `repeats` is an
+    event that says the same of the same record, if there is one: what the index computed of that
+    need not be computed again.
     """
 
     kind: str
@@ -59,6 +61,7 @@ class Draft:
     space: Space | None = None
     key: str | None = None
     origin: int | None = None
+    repeats: int | None = None
 
 
 @dataclass(slots=True)

@@ -99,7 +99,7 @@ class Namespaces(BoundSystem):
                 group = lost[begin : begin + _AT_ONCE]
                 contents = transaction.log.contents([listed.sequence for listed in group])
                 drafts += [
-                    Draft(ENTRY_STORED, content, entries(where), listed.key)
+                    Draft(ENTRY_STORED, content, entries(where), listed.key, None, listed.sequence)
                     for listed in group
                     if not is_expired(
                         content := orjson.loads(contents[listed.sequence].payload), transaction.wall

@@ -854,7 +854,7 @@ class _Merger:
         assert event is not None, f"{name.space.kind} records cannot be merged"
         if kind.validate is not None and value is not ABSENT:
             kind.validate(content)
-        self.merge.drafts.append(Draft(event, content, *name, origin))
+        self.merge.drafts.append(Draft(event, content, *name, origin, repeated))
         if repeated is not None or not _is_same_side(ours, value):
             self.merge.changes.append(RecordDifference(*name, ours, value))
 
@@ -867,7 +867,9 @@ class _Merger:
             assert event.payload is not None
             self.merge.carried += 1
             content = orjson.loads(event.payload)
-            self.merge.drafts.append(Draft(event.kind, content, event.space, None, first.limit))
+            self.merge.drafts.append(
+                Draft(event.kind, content, event.space, None, first.limit, event.sequence)
+            )
 
     def kind(self, space: Space) -> RecordKind:
         return self.reader.kinds.record(space.kind)

@@ -181,7 +181,7 @@ def _record_drafts(
         if record is not None and record.version.payload is not None:
             version = record.version
             content = orjson.loads(version.payload or b"{}")
-            draft = Draft(version.kind, content, space, key, version.sequence)
+            draft = Draft(version.kind, content, space, key, version.sequence, version.sequence)
             drafts.append((version.sequence, draft))
         elif subject in before and kind.deletes is not None:
             # After all that was written: what is deleted has nothing that follows it.
@@ -193,7 +193,14 @@ def _event_drafts(reader: Reader, branch: Branch, head: int) -> list[tuple[int, 
     return [
         (
             each.sequence,
-            Draft(each.kind, orjson.loads(each.payload), each.space, None, each.sequence),
+            Draft(
+                each.kind,
+                orjson.loads(each.payload),
+                each.space,
+                None,
+                each.sequence,
+                each.sequence,
+            ),
         )
         for each in reader.changes.stream_events(Cut(branch.id, head), 0)
         if each.payload is not None

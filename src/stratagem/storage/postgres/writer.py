@@ -19,7 +19,7 @@ from stratagem.storage.postgres.reader import (
 )
 from stratagem.storage.postgres.terms import text_rows
 from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.session import Queries
+from stratagem.storage.relational.session import NUMBER, Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
 from stratagem.storage.relational.vectors import SqlVectorWriter
 from stratagem.storage.relational.writer import Adapters, SqlWriter
@@ -91,6 +91,11 @@ class _PostgresDocuments:
     def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
         rows = [(at, StoredVector(b64decode(vector))) for at, vector in vectors]
         self._queries.run_many("insert_own_vector", rows)
+
+    def copy_vectors(self, pairs: Sequence[tuple[int, int]]) -> frozenset[int]:
+        texts, others = [text for text, _ in pairs], [other for _, other in pairs]
+        rows = self._queries.rows(NUMBER, "copy_vectors", texts, others)
+        return frozenset(row[0] for row in rows)
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         rows = [(at, StoredVector(vector)) for at, vector in vectors]

@@ -64,7 +64,12 @@ class Appender:
             rows.append(row)
             facts.append(fact)
         self._queries.run_many("insert_event", rows)
-        replaced = self._projector.apply(facts, self.wall)
+        repeated = {
+            fact.sequence: draft.repeats
+            for fact, draft in zip(facts, drafts, strict=True)
+            if draft.repeats is not None
+        }
+        replaced = self._projector.apply(facts, self.wall, repeated)
         self.post(branch, facts)
         at = self.at
         return [

@@ -16,7 +16,8 @@ that row alone, because the ancestor still shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -24,7 +25,7 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Cut, Lineage
 from stratagem.engine.records import FACET_MARK, Link, Projection, Text
-from stratagem.storage.contract import IndexedText
+from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.relational.branches import (
     BRANCH_CREATED,
     BRANCH_DELETED,
@@ -79,6 +80,10 @@ class _ReplacedVersion(NamedTuple):
     expires_at: int | None
 
 
+# The sequence of a text, the text, and its context.
+_IndexedRow = tuple[int, Text, list[str]]
+
+
 class _Rows:
     """What a group of events adds to each table."""
 
@@ -89,7 +94,7 @@ class _Rows:
         self.links: list[tuple[int, bool, str, float, int, int]] = []
         self.numbers: list[tuple[int, str, float, int]] = []
         self.turns: list[tuple[int, str, int, int]] = []
-        self.texts: list[tuple[int, Text, list[str]]] = []
+        self.texts: list[_IndexedRow] = []
         self.vectors: list[tuple[int, str]] = []
 
 
@@ -119,16 +124,19 @@ class Projector:
         self._tallies.clear()
         self._newest.clear()
 
-    def apply(self, facts: Sequence[Fact], wall: int) -> list[int | None]:
+    def apply(
+        self, facts: Sequence[Fact], wall: int, repeated: Mapping[int, int] | None = None
+    ) -> list[int | None]:
         """Bring the read models up to date; return the version each replaced that was visible.
 
-        `wall` is the clock time; it decides what has expired.
+        `wall` is the clock time; it decides what has expired. `repeated`: which earlier events say
+        the same as some of the facts, by their sequences.
         """
         rows = _Rows()
         if len(facts) >= _TOGETHER_MIN:
             self._look_up_versions(facts)
         replaced = [self._project(fact, rows, wall) for fact in facts]
-        self._write(rows)
+        self._write(rows, repeated or {})
         self._newest.clear()
         return replaced
 
@@ -338,7 +346,7 @@ class Projector:
                 texts[sequence] = text.body if text else ""
         return texts
 
-    def _write(self, rows: _Rows) -> None:
+    def _write(self, rows: _Rows, repeated: Mapping[int, int]) -> None:
         tables: tuple[tuple[str, Sequence[Sequence[Parameter]]], ...] = (
             ("insert_version", rows.versions),
             ("supersede", rows.superseded),
@@ -353,24 +361,40 @@ class Projector:
         if rows.vectors:
             self._writer.documents.add_own_vectors(rows.vectors)
         if rows.texts and self._indexer is not None:
-            texts = [(text, context) for _, text, context in rows.texts]
-            documents = self._indexer.documents(texts, embed=self._embed)
-            self._write_documents([row[0] for row in rows.texts], documents)
+            self._write_texts(self._indexer, rows.texts, repeated)
 
-    def _write_documents(self, sequences: list[int], documents: list[IndexedText]) -> None:
-        assert self._indexer is not None, "it made the documents"
-        pairs = list(zip(sequences, documents, strict=True))
-        self._writer.documents.add_texts(pairs)
+    def _write_texts(
+        self, indexer: Indexer, texts: Sequence[_IndexedRow], repeated: Mapping[int, int]
+    ) -> None:
         # Another process may have chosen another embedder: vectors of two cannot be compared.
-        usable = (
-            self._embed and self._writer.settings.text("embedder") == self._indexer.embedder_name
-        )
-        vectors = [(at, doc.vector) for at, doc in pairs if usable and doc.vector is not None]
-        waiting = [(at,) for at, doc in pairs if not usable or doc.vector is None]
+        usable = self._embed and self._writer.settings.text("embedder") == indexer.embedder_name
+        copied: Collection[int] = ()
+        if repeated and usable and indexer.embedder_name is not None:
+            pairs = [(at, repeated[at]) for at, _, _ in texts if at in repeated]
+            copied = self._writer.documents.copy_vectors(pairs)
+        documents = self._documents(indexer, texts, copied)
+        self._writer.documents.add_texts(documents)
+        without = [(at, doc) for at, doc in documents if at not in copied]
+        vectors = [(at, doc.vector) for at, doc in without if usable and doc.vector is not None]
+        waiting = [(at,) for at, doc in without if not usable or doc.vector is None]
         if vectors:
             self._writer.documents.add_vectors(vectors)
         if waiting:
             self._queries.run_many("insert_unembedded", waiting)
+
+    def _documents(
+        self, indexer: Indexer, texts: Sequence[_IndexedRow], copied: Collection[int]
+    ) -> list[tuple[int, IndexedText]]:
+        """Return the documents of some texts, by sequence; no vector is made for copied ones."""
+        fresh = [row for row in texts if row[0] not in copied] if copied else texts
+        documents = indexer.documents([row[1:] for row in fresh], embed=self._embed)
+        found = list(zip([row[0] for row in fresh], documents, strict=True))
+        if copied:
+            others = [row for row in texts if row[0] in copied]
+            documents = indexer.documents([row[1:] for row in others], embed=False)
+            found += zip([row[0] for row in others], documents, strict=True)
+            found.sort(key=itemgetter(0))
+        return found
 
     def _project_branch(self, fact: Fact) -> None:
         self._writer.cache.branches_by_name.clear()

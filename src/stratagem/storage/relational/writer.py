@@ -43,6 +43,14 @@ class DocumentWriter(Protocol):
         """Store the vectors of some texts, by sequence."""
         ...
 
+    def copy_vectors(self, pairs: Sequence[tuple[int, int]]) -> frozenset[int]:
+        """Give texts the vectors of others that say the same; return the texts that have one now.
+
+        Each text comes with the other. An event of another kind has none to give: it may mean
+        something else.
+        """
+        ...
+
     def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
         """Store vectors that callers wrote, by sequence, where the database compares them."""
         ...

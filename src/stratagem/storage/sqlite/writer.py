@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apsw
+import orjson
 
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import IndexedText, Indexer
@@ -76,6 +77,10 @@ class _SqliteDocuments:
 
     def add_own_vectors(self, vectors: Sequence[tuple[int, str]]) -> None:
         """Nothing: they are read from the log, into a file beside the database."""
+
+    def copy_vectors(self, pairs: Sequence[tuple[int, int]]) -> frozenset[int]:
+        rows = self._queries.rows(NUMBER, "copy_vectors", orjson.dumps(pairs).decode())
+        return frozenset(row[0] for row in rows)
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         self._queries.run_many("insert_vector", vectors)

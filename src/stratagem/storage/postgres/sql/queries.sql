@@ -786,6 +786,20 @@ SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, 
     substring(sha256(int8send($2) || vector_send($3::vector)) FOR 8)
 ON CONFLICT DO NOTHING
 
+-- name: copy_vectors
+-- Give texts the vectors of others (two arrays of sequences) that are events of the same kind, but
+-- for vectors that were altered.
+INSERT INTO vectors (workspace, id, seq, vector, checksum)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0)
+        + row_number() OVER (ORDER BY n.seq),
+    n.seq, x.vector, substring(sha256(int8send(n.seq) || vector_send(x.vector)) FOR 8)
+FROM unnest($2::bigint[], $3::bigint[]) AS w (text, other)
+JOIN events n ON n.workspace = $1 AND n.seq = w.text
+JOIN events o ON o.workspace = $1 AND o.seq = w.other AND o.kind = n.kind
+JOIN vectors x ON x.workspace = $1 AND x.seq = w.other
+WHERE x.checksum = substring(sha256(int8send(x.seq) || vector_send(x.vector)) FOR 8)
+ON CONFLICT DO NOTHING RETURNING seq
+
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
 INSERT INTO vectors (workspace, id, seq, vector, checksum)

@@ -641,6 +641,16 @@ INSERT INTO texts (rowid, title, body, context) VALUES (?1 << 8 | ?2, ?3, ?4, ?5
 -- Keep the vector of a text.
 INSERT OR IGNORE INTO vectors (seq, vector, checksum) VALUES (?1, ?2, checksum(?1, ?2))
 
+-- name: copy_vectors
+-- Give texts the vectors of others (a JSON array of pairs of sequences) that are events of the same
+-- kind, but for vectors that were altered.
+INSERT OR IGNORE INTO vectors (seq, vector, checksum)
+SELECT n.seq, x.vector, checksum(n.seq, x.vector)
+FROM json_each(?1) w CROSS JOIN events n ON n.seq = w.value ->> 0
+CROSS JOIN events o ON o.seq = w.value ->> 1 AND o.kind = n.kind
+CROSS JOIN vectors x ON x.seq = o.seq
+WHERE x.checksum = checksum(x.seq, x.vector) RETURNING seq
+
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
 INSERT OR IGNORE INTO vectors (seq, vector, checksum)
