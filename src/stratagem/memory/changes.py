@@ -40,6 +40,18 @@ class Changes:
         """Return a change as callers see it; `sided`: with the branch that made it."""
         space, before, after = change.space, change.before, change.after
         both = before is not ABSENT and after is not ABSENT
+        if both and space.kind == ENTRY and len(before) == len(after) == 1:
+            # Most entries have a value and nothing beside it.
+            return Change(
+                change.key,
+                space.namespace,
+                "changed",
+                before["value"],
+                after["value"],
+                change.side if sided else None,
+                _changed_by(change) if change.side == "both" else None,
+                ["value"],
+            )
         described = Change(
             change.key,
             space.namespace,

@@ -220,7 +220,7 @@ class BranchComparison:
         self._loaded = [loaded]
         if any(group.side == "both" for group in groups):
             # The bases that are kept may be made of it.
-            loaded.forget_contents()
+            loaded.decode_anew()
         # The last list that was read, in its order: its next page is often asked for.
         self._listed: tuple[frozenset[DifferenceGroup], list[_ListedDifference]] = frozenset(), []
 
@@ -246,7 +246,15 @@ class BranchComparison:
                 if at is not None
             ),
         )
-        return [_read_difference(loaded, *each) for each in listed]
+        contents = loaded.contents
+        return [
+            RecordDifference(group.space, key, contents[theirs], contents[ours], group.side, base)
+            if group.side == "ours"
+            else RecordDifference(
+                group.space, key, contents[ours], contents[theirs], group.side, base
+            )
+            for group, key, (_subject, ours, theirs, base) in listed
+        ]
 
     def _in_order(
         self, reader: Reader, groups: Collection[DifferenceGroup], loaded: LoadedRecords
@@ -272,26 +280,16 @@ class BranchComparison:
 _ListedDifference: TypeAlias = tuple[DifferenceGroup, str, Difference]
 
 
-def _read_difference(
-    loaded: LoadedRecords, group: DifferenceGroup, key: str, found: Difference
-) -> RecordDifference:
-    _subject, ours, theirs, base = found
-    before, after = (theirs, ours) if group.side == "ours" else (ours, theirs)
-    return RecordDifference(
-        group.space, key, loaded.content(before), loaded.content(after), group.side, base
-    )
-
-
 class LoadedRecords:
     """Keys of records, and what some of their versions say; nothing is read or decoded twice."""
 
-    __slots__ = ("_contents", "keys", "payloads")
+    __slots__ = ("_payloads", "contents", "keys")
 
     def __init__(self) -> None:
         self.keys: dict[int, str] = {}
-        # By sequence; None is what a deletion says, and what was purged.
-        self.payloads: dict[int, bytes | None] = {}
-        self._contents: dict[int, Side] = {}
+        # By sequence; no version says nothing.
+        self.contents: dict[int | None, Side] = {None: ABSENT}
+        self._payloads: dict[int, bytes | None] = {}
 
     def read_keys(self, records: RecordReader, subjects: Sequence[int]) -> Mapping[int, str]:
         """Read the keys of some records; return all that are known."""
@@ -302,33 +300,42 @@ class LoadedRecords:
 
     def read(self, log: LogReader, versions: Iterable[tuple[int, tuple[Space, str]]]) -> None:
         """Read what some versions say, each given with its record; none of them is a deletion."""
-        known = self.payloads
+        known = self._payloads
         missing = {at: name for at, name in versions if at not in known}
         if missing:
-            known |= log.payloads(missing)
+            self.add(log.payloads(missing))
 
-    def content(self, sequence: int | None) -> Side:
-        """Return what a version says; that of one version is always the same object."""
-        if sequence is None:
-            return ABSENT
-        content = self._contents.get(sequence)
-        if content is None:
-            payload = self.payloads[sequence]
-            content = ABSENT if payload is None else orjson.loads(payload)
-            self._contents[sequence] = content
-        return content
+    def read_any(self, reader: Reader, sequences: Iterable[int]) -> None:
+        """Read what some versions say, among them deletions."""
+        missing = set(sequences).difference(self._payloads)
+        if missing:
+            deletions = reader.kinds.deletions
+            versions = reader.log.versions(sorted(missing))
+            self.add(
+                {
+                    at: None if version.kind in deletions else version.payload
+                    for at, version in versions.items()
+                }
+            )
 
-    def forget_contents(self) -> None:
-        """Forget what was decoded."""
-        self._contents.clear()
+    def add(self, payloads: Mapping[int, bytes | None]) -> None:
+        """Decode what versions say; deletions, and what was purged, say nothing."""
+        self._payloads |= payloads
+        decode, contents = orjson.loads, self.contents
+        for at, payload in payloads.items():
+            contents[at] = ABSENT if payload is None else decode(payload)
+
+    def decode_anew(self) -> None:
+        """Make all contents objects of their own again."""
+        self.add(self._payloads)
 
     def are_alike(self, one: int | None, other: int | None) -> bool:
         """Whether two versions say the same; None stands for nothing."""
         if one is None or other is None or one == other:
             return one == other
-        if self.payloads[one] == self.payloads[other]:
+        if self._payloads[one] == self._payloads[other]:
             return True
-        ours, theirs = self.content(one), self.content(other)
+        ours, theirs = self.contents[one], self.contents[other]
         # Python compares faster than `same`, and takes all for equal that is the same.
         return ours == theirs and same(ours, theirs)
 
@@ -393,24 +400,34 @@ class _Comparer:
     def run(self) -> BranchComparison:
         ours = self.own_changes(self.here, self.there)
         theirs = self.own_changes(self.there, self.here)
-        rows = {row[0]: row for row in ours}
-        rows |= {row[0]: (*row[:2], *row[5:], *row[2:5]) for row in theirs}
-        rows |= self.other_changes(rows)
+        by_theirs = {row[0] for row in theirs}
+        others = self.other_changes(by_theirs.union([row[0] for row in ours]))
+        rows = [row for row in ours if row[0] not in by_theirs] + others
+        pairs = self.pairs(rows) + self.pairs(theirs, swapped=True)
         unclear = [
             pair
-            for pair in self.pairs_apart(rows.values())
+            for pair in self.pairs_apart(pairs)
             if not self.group_by_version(pair, self.plain_base(pair))
         ]
-        known = self.bases.newest_known(
-            {pair.subject: self.likely_base(pair) for pair in unclear},
-            self.known,
-            (self.here.lineage, self.there.lineage),
-        )
-        for pair in unclear:
+        likely = [self.likely_base(pair) for pair in unclear]
+        lineages = self.here.lineage, self.there.lineage
+        is_known = self.bases.find_undisputed(likely, self.known, lineages)
+        disputed = [
+            pair
+            for pair, base in zip(unclear, likely, strict=True)
+            if base not in is_known or not self.group_by_version(pair, _held_version(pair, base))
+        ]
+        if disputed:
+            self.group_disputed(disputed)
+        return self.comparison()
+
+    def group_disputed(self, pairs: Sequence[_Pair]) -> None:
+        """Group the records whose base has to be looked for."""
+        known = self.bases.newest_known([pair.subject for pair in pairs], self.known)
+        for pair in pairs:
             common = known.get(pair.subject, [])
             if not self.group_by_version(pair, _base_version(pair, common)):
                 self.group_by_content(pair, common)
-        return self.comparison()
 
     def comparison(self) -> BranchComparison:
         """Return what was found, but for records that follow from others."""
@@ -448,7 +465,7 @@ class _Comparer:
                 sides = (sequence, None) if side == "ours" else (None, sequence)
                 self.found[space, side, "added"].append((subject, *sides, ABSENT))
 
-    def other_changes(self, rows: Collection[int]) -> dict[int, ComparedSubject]:
+    def other_changes(self, rows: Collection[int]) -> list[ComparedSubject]:
         """Return the subjects that may differ by no change of either branch itself, but for some.
 
         A branch knows of changes elsewhere, and between two moments what nobody changed expires.
@@ -469,29 +486,41 @@ class _Comparer:
             for view in (self.here, self.there)
         )
         nothing: ShownVersion = (None, None, None)
-        return {
-            subject: (
+        return [
+            (
                 subject,
                 (ours.get(subject) or theirs[subject])[0],
                 *ours.get(subject, (0, nothing))[1],
                 *theirs.get(subject, (0, nothing))[1],
             )
             for subject in ours.keys() | theirs.keys()
-        }
+        ]
 
-    def pairs_apart(self, rows: Iterable[ComparedSubject]) -> list[_Pair]:
-        """Return what two views show, and show differently."""
+    def pairs(self, rows: Iterable[ComparedSubject], *, swapped: bool = False) -> list[_Pair]:
+        """Return what two views show, where they show another version, or only one of them any.
+
+        `swapped`: the second view stands first in the rows.
+        """
         here_time, there_time = self.here.time, self.there.time
+        if swapped:
+            here_time, there_time = there_time, here_time
         pairs = []
         for subject, space, ours, gone, ends, theirs, theirs_gone, theirs_ends in rows:
-            ours_held = 0 if ours is None or gone else ours
+            held = 0 if ours is None or gone else ours
             theirs_held = 0 if theirs is None or theirs_gone else theirs
-            seen = (
-                bool(ours_held) and (ends is None or ends > here_time),
-                bool(theirs_held) and (theirs_ends is None or theirs_ends > there_time),
+            seen = bool(held) and (ends is None or ends > here_time)
+            theirs_seen = bool(theirs_held) and (theirs_ends is None or theirs_ends > there_time)
+            if not (seen or theirs_seen) or (seen and theirs_seen and ours == theirs):
+                continue
+            pairs.append(
+                _Pair(subject, space, theirs, ours, theirs_seen, seen, theirs_held, held)
+                if swapped
+                else _Pair(subject, space, ours, theirs, seen, theirs_seen, held, theirs_held)
             )
-            if (seen[0] or seen[1]) and not (seen[0] and seen[1] and ours == theirs):
-                pairs.append(_Pair(subject, space, ours, theirs, *seen, ours_held, theirs_held))
+        return pairs
+
+    def pairs_apart(self, pairs: Sequence[_Pair]) -> list[_Pair]:
+        """Return those of some pairs that do not say the same in two versions."""
         self.load([pair for pair in pairs if pair.ours_seen and pair.theirs_seen])
         alike = self.bases.loaded.are_alike
         return [
@@ -505,16 +534,15 @@ class _Comparer:
         if pairs:
             loaded = self.bases.loaded
             keys = loaded.read_keys(self.reader.records, [pair.subject for pair in pairs])
-            names = [(self.space(pair.space), keys[pair.subject]) for pair in pairs]
-            loaded.read(
-                self.reader.log,
-                (
-                    (at, name)
-                    for pair, name in zip(pairs, names, strict=True)
-                    for at in (pair.ours_held, pair.theirs_held)
-                    if at
-                ),
-            )
+            spaces = {number: self.space(number) for number in {pair.space for pair in pairs}}
+            versions = []
+            for pair in pairs:
+                name = spaces[pair.space], keys[pair.subject]
+                if pair.ours_held:
+                    versions.append((pair.ours_held, name))
+                if pair.theirs_held:
+                    versions.append((pair.theirs_held, name))
+            loaded.read(self.reader.log, versions)
 
     def plain_base(self, pair: _Pair) -> int:
         """Return what the base holds of a record, where that is clear without looking for it.
@@ -568,6 +596,11 @@ class _Comparer:
         if before is None or after is None:
             change = "added" if before is None else "removed"
         self.found[pair.space, side, change].append((pair.subject, ours, theirs, base))
+
+
+def _held_version(pair: _Pair, version: int | None) -> int:
+    """Return what a branch holds of a record by the version that it shows."""
+    return pair.ours_held if version == pair.ours else pair.theirs_held
 
 
 def _base_version(pair: _Pair, common: Sequence[Cut]) -> int:
@@ -708,9 +741,15 @@ class _Merger:
         alike = loaded.are_alike
         apart = [each for each in subjects if not alike(ours.get(each), theirs.get(each))]
         # Most often the target has left a record alone: then the base is what it shows.
-        likely = {each: shown[0][each][1][0] if each in shown[0] else None for each in apart}
-        bases = self.bases.newest_known(likely, self.base_known, lineages)
-        changed = {each for each in apart if not _is_base(bases.get(each, ()), likely[each])}
+        likely = [shown[0][each][1][0] if each in shown[0] else None for each in apart]
+        is_known = self.bases.find_undisputed(likely, self.base_known, lineages)
+        disputed = {
+            subject: base
+            for subject, base in zip(apart, likely, strict=True)
+            if base not in is_known
+        }
+        bases = self.bases.newest_known([*disputed], self.base_known)
+        changed = {each for each in disputed if not _is_base(bases.get(each, ()), disputed[each])}
         self.bases.load([cut.limit for each in changed for cut in bases.get(each, ())])
         deletions = self.deletions(self.bases, [each for each in apart if each not in theirs])
         for subject in apart:
@@ -735,8 +774,8 @@ class _Merger:
         self, name: _RecordName, ours: int | None, theirs: int | None, origin: int | None
     ) -> None:
         """Take over what the source has made of a record that the target has left alone."""
-        loaded = self.bases.loaded
-        self.write(name, loaded.content(ours), loaded.content(theirs), origin, theirs)
+        contents = self.bases.loaded.contents
+        self.write(name, contents[ours], contents[theirs], origin, theirs)
 
     def deletions(self, bases: _Bases, subjects: Sequence[int]) -> dict[int, int]:
         """Return the versions by which the source has deleted some subjects, or learnt of that."""
@@ -960,30 +999,24 @@ class _Bases:
 
     def candidates(self, subject: int, known: Vector) -> list[Cut]:
         """Return the newest versions of a subject on each branch that a vector knows, loaded."""
-        versions = self.newest_known({subject: None}, known).get(subject, [])
+        versions = self.newest_known([subject], known).get(subject, [])
         self.load([cut.limit for cut in versions])
         return versions
 
-    def newest_known(
-        self, likely: Mapping[int, int | None], known: Vector, lineages: Iterable[Lineage] = ()
-    ) -> dict[int, list[Cut]]:
-        """Return the newest versions of some subjects on each branch that a vector knows.
+    def find_undisputed(
+        self, versions: Sequence[int | None], known: Vector, lineages: Iterable[Lineage]
+    ) -> Collection[int | None]:
+        """Return those of some versions that supersede all others of their record in a vector.
 
-        Where the latest one supersedes the others it comes alone, so that they need not be read:
-        that is so unless branches went apart. `likely` says which one that may be, where something
-        is known: to look whether it is takes a fraction of finding it. It lies in one of the
-        `lineages`.
+        They lie in some lineages. To look whether a version does takes a fraction of the time of
+        finding the one that does.
         """
-        expected = {at: subject for subject, at in likely.items() if at is not None}
-        covering = self.covering_branches(known, lineages) if expected else {}
-        if covering:
-            doubtful = self._reader.changes.doubtful_versions([*expected], known, covering)
-            sure = {subject: at for at, subject in expected.items() if at not in doubtful}
-        else:
-            sure = {}
-        subjects = [subject for subject in likely if subject not in sure]
-        found = self.all_newest_known(subjects, known) if subjects else {}
-        return found | {subject: [Cut(0, at)] for subject, at in sure.items()}
+        wanted = {version for version in versions if version is not None}
+        covering = self.covering_branches(known, lineages) if wanted else {}
+        if not covering:
+            return ()
+        doubtful = self._reader.changes.doubtful_versions([*wanted], known, covering)
+        return wanted - doubtful
 
     def covering_branches(self, known: Vector, lineages: Iterable[Lineage]) -> Vector:
         """Return the branches of some lineages that know all that a vector does, up to there.
@@ -998,8 +1031,14 @@ class _Bases:
             if _covers(self.knowledge(branch, known[branch]), known)
         }
 
-    def all_newest_known(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
-        """Look up the newest versions of some subjects, of which nothing is known."""
+    def newest_known(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
+        """Return the newest versions of some subjects on each branch that a vector knows.
+
+        Where the latest one supersedes the others it comes alone, so that they need not be read:
+        that is so unless branches went apart.
+        """
+        if not subjects:
+            return {}
         found = self._reader.changes.known_versions(subjects, known)
         for subject, versions in found.items():
             if len(versions) > 1:
@@ -1023,13 +1062,8 @@ class _Bases:
         return reach >= version.limit
 
     def load(self, sequences: Iterable[int]) -> None:
-        """Read some versions, deletions too, unless they were read before."""
-        wanted = set(sequences).difference(self.loaded.payloads)
-        if wanted:
-            deletions = self._reader.kinds.deletions
-            for sequence, version in self._reader.log.versions(sorted(wanted)).items():
-                payload = None if version.kind in deletions else version.payload
-                self.loaded.payloads[sequence] = payload
+        """Read some versions, unless they were read before."""
+        self.loaded.read_any(self._reader, sequences)
 
     def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
         """Return the base of two versions; where they expire together, one that expires with them.
@@ -1107,7 +1141,7 @@ class _Bases:
             found = self.version_on(subject, *view)
             return [found.limit] if found else []
 
-        return _Held(self.loaded.content(version), versions)
+        return _Held(self.loaded.contents[version], versions)
 
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point.
@@ -1166,7 +1200,7 @@ class _Bases:
         return self._known[branch, sequence]
 
     def content(self, cut: Cut) -> Side:
-        return self.loaded.content(cut.limit)
+        return self.loaded.contents[cut.limit]
 
 
 def _covers(knowledge: Vector, known: Vector) -> bool:
@@ -1289,7 +1323,9 @@ def _changed_subjects(changes: ChangeReader, learnt: Vector, known: Vector) -> l
     """
     found: set[int] = set()
     for branch, upto in learnt.items():
-        found.update(changes.subjects(Cut(branch, upto), known.get(branch, 0)))
+        after = known.get(branch, 0)
+        if upto > after:
+            found.update(changes.subjects(Cut(branch, upto), after))
     return sorted(found)
 
 
