@@ -12,7 +12,7 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Lineage
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Branch, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, TRUST, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
@@ -100,12 +100,13 @@ class _Write:
         content = {**self.content, "tags": self.content.get("tags") if self.tags_given else None}
         return [self.namespace, self.key, content, self.ttl, place, self.expected_version]
 
-    def fit(self, transaction: Transaction, lineage: Lineage) -> None:
-        """Check the write against what is there, and complete it from that."""
+    def fit(self, transaction: Transaction, branch: Branch) -> None:
+        """Check the write against what its branch shows, and complete it from that."""
         if self.ttl is not None:
             self.content["expires_at"] = transaction.wall + self.ttl
         if self.expected_version is None and self.steps is None:
             return
+        lineage = transaction.branches.lineage(branch)
         version = transaction.records.current(lineage, entries(self.namespace), self.key)
         content = orjson.loads(version.payload) if version and version.payload else None
         if version is None or content is None or is_expired(content, transaction.wall):
@@ -189,11 +190,10 @@ class Entries(BoundSystem):
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             target = find_branch(transaction.branches, name)
-            lineage = transaction.branches.lineage(target)
-            if _repeats_a_key(writes):
+            if len(writes) > 1 and _repeats_a_key(writes):
                 return [self._store_one(transaction, name, write) for write in writes]
             for write in writes:
-                write.fit(transaction, lineage)
+                write.fit(transaction, target)
             appended = transaction.append(target, [write.draft() for write in writes])
             return [write.answer(at) for write, at in zip(writes, appended, strict=True)]
 
@@ -220,7 +220,7 @@ class Entries(BoundSystem):
 
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
         target = find_branch(transaction.branches, branch)
-        write.fit(transaction, transaction.branches.lineage(target))
+        write.fit(transaction, target)
         return write.answer(transaction.append(target, [write.draft()])[0])
 
     def _edit_value(

@@ -43,6 +43,8 @@ class Interner:
         Names that were not known are all inserted here, in one statement: one by one they would
         cost as much as their events.
         """
+        if len(names) == 1:
+            return [self._number_one(*names[0])]
         known = self._cache.spaces
         spaces = [space and (known.get(space) or self._space(space)) for space, _key in names]
         # A dict and no set: new subjects are numbered in the order of their events, so that
@@ -68,6 +70,16 @@ class Interner:
             numbered.append(NumberedName(space, subjects[space, key], is_new=first is not None))
         return numbered
 
+    def _number_one(self, space: Space | None, key: str | None) -> NumberedName:
+        """Return the same for one event, as most writes have: its look-up takes no array."""
+        number = space and (self._cache.spaces.get(space) or self._space(space))
+        if number is None or key is None:
+            return NumberedName(number, None, is_new=False)
+        subject = self._queries.value(int, "subject_id", number, key)
+        if subject is not None:
+            return NumberedName(number, subject, is_new=False)
+        return NumberedName(number, self._insert([(number, key)])[number, key], is_new=True)
+
     def _space(self, space: Space) -> int:
         number = self._records.space_id(space)
         if number is None:
@@ -77,11 +89,6 @@ class Interner:
         return number
 
     def _look_up(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        # Most writes are about one record; a look-up by two scalars is then twice as fast as one
-        # by an array.
-        if len(names) == 1:
-            number = self._queries.value(int, "subject_id", *names[0])
-            return {} if number is None else {names[0]: number}
         return {
             (space, key): number
             for space in {space for space, _ in names}

@@ -241,6 +241,8 @@ class Projector:
     def _count(self, branch: int, kind: str, change: int) -> None:
         live = self._tallies.get((branch, kind))
         if live is None:
+            live = self._writer.cache.tallies.get((branch, kind))
+        if live is None:
             # Of a branch that has none of its own yet, that of its parent at the fork.
             lineage = self._branches.lineage(self._branches.by_id(branch))
             live = self._records.tally(lineage, kind)

@@ -147,7 +147,9 @@ class SqlStore(ABC):
 
     def _settle(self, batch: list[Ticket], cache: WriterCache) -> None:
         """Let everybody know what a commit has made true."""
-        self._cache.spaces.update(cache.spaces)
+        # Not each time: there may be thousands, and who reads looks up what is missing.
+        if len(self._cache.spaces) < len(cache.spaces):
+            self._cache.spaces.update(cache.spaces)
         for ticket in batch:
             ticket.done = True
 
