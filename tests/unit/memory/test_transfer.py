@@ -316,7 +316,10 @@ values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(contents=st.lists(values, min_size=1, max_size=5))
 def test_any_value_survives_the_way(tmp_path: Path, contents: list[Any]) -> None:
     file = tmp_path / "any.jsonl"
