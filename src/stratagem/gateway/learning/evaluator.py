@@ -79,7 +79,8 @@ class CorrectionHealth:
 
     def record_failure(self, part: ServiceName, error: BaseException) -> None:
         """Note that a part did not work; what a caller gave says nothing about it."""
-        if isinstance(error, StratagemError) and blame_of(error.code) in {"arguments", "caller"}:
+        # No caller of a tool gives the policy, which is stored.
+        if part != "policyService" and _is_callers(error):
             return
         if part not in self._faults:
             logger.warning("corrections do without the %s: %s", part, error)
@@ -108,6 +109,10 @@ class CorrectionHealth:
     def degraded_mode(self) -> DegradedMode:
         """Return what an answer says where something is missing; nothing where all is well."""
         return {"fallbackMode": True, "serviceStatus": self.status()} if self._faults else {}
+
+
+def _is_callers(error: BaseException) -> bool:
+    return isinstance(error, StratagemError) and blame_of(error.code) in {"arguments", "caller"}
 
 
 class CorrectionCache:
