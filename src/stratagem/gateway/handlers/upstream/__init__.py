@@ -9,8 +9,6 @@ from stratagem.gateway.handlers.upstream.definitions import (
     read_definition,
 )
 from stratagem.gateway.handlers.upstream.upstream_tools import (
-    ToolChanges,
-    compare,
     fingerprint,
     fingerprints,
 )
@@ -20,9 +18,7 @@ __all__ = [
     "HttpServer",
     "ServerDefinition",
     "StdioServer",
-    "ToolChanges",
     "Upstreams",
-    "compare",
     "fingerprint",
     "fingerprints",
     "read_definition",

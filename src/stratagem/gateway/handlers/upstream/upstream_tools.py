@@ -23,11 +23,9 @@ from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.definitions.sanitize import clean_line, clean_text, cleaned_schema
 
 __all__ = [
-    "ToolChanges",
     "UpstreamTools",
     "clean_line",
     "clean_text",
-    "compare",
     "fingerprint",
     "fingerprints",
     "read_icons",
@@ -45,18 +43,6 @@ class UpstreamTools:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChanges:
-    """The differences between a list and the known tools, by upstream name, in order."""
-
-    new: tuple[str, ...]
-    changed: tuple[str, ...]
-    gone: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.new or self.changed or self.gone)
-
-
 def fingerprint(tool: Mapping[str, Any]) -> str:
     """Return a hash of a tool's description and schemas, as sent by the server."""
     fields = {key: tool[key] for key in _FINGERPRINTED if tool.get(key) is not None}
@@ -67,16 +53,6 @@ def fingerprint(tool: Mapping[str, Any]) -> str:
 def fingerprints(listed: Iterable[ListedTool]) -> dict[str, str]:
     """Return the fingerprint of each listed tool by its upstream name."""
     return {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
-
-
-def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> ToolChanges:
-    """Compare known fingerprints, by upstream name, with a list."""
-    now = fingerprints(listed)
-    return ToolChanges(
-        new=tuple(name for name in now if name not in known),
-        changed=tuple(name for name in now if name in known and known[name] != now[name]),
-        gone=tuple(name for name in known if name not in now),
-    )
 
 
 def read_upstream_tools(server: str, tools: Sequence[Any]) -> UpstreamTools:

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 import httpx2
@@ -39,10 +39,8 @@ from stratagem.gateway.handlers.upstream.connection import (
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, read_definition
 from stratagem.gateway.handlers.upstream.primitives import UpstreamPrimitives
 from stratagem.gateway.handlers.upstream.upstream_tools import (
-    ToolChanges,
     UpstreamTools,
     clean_text,
-    compare,
     fingerprints,
 )
 
@@ -210,37 +208,6 @@ class Upstreams:
     def notes(self, name: str, user: str = "") -> list[str]:
         """Return the notes about the server's last list of tools."""
         return list(self._link(name, user).listing.notes)
-
-    @staticmethod
-    def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> ToolChanges:
-        """Compare approved fingerprints, by upstream name, with a list."""
-        return compare(known, listed)
-
-    def check(self, handler: Handler) -> list[str]:
-        """Check a handler; see `Runner`."""
-        for field in ("server", "tool"):
-            if not isinstance(handler.get(field), str) or not handler[field]:
-                raise ValidationFailed(
-                    f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
-                )
-        if handler["server"] not in self._definitions:
-            raise ValidationFailed(
-                f"There is no upstream server {handler['server']!r}.",
-                field="handler.server",
-                hint="Add the server first.",
-                servers=sorted(self._definitions),
-            )
-        return self._warnings(handler)
-
-    def _warnings(self, handler: Handler) -> list[str]:
-        warnings = []
-        if not handler.get("fingerprint"):
-            warnings.append("Without `fingerprint` a change of the upstream tool goes unnoticed.")
-        known = [link for (name, _user), link in self._links.items() if name == handler["server"]]
-        listed = fingerprints(known[-1].listing.tools) if known else {}
-        if listed and handler["tool"] not in listed:
-            warnings.append(f"{handler['server']} does not list {handler['tool']!r}.")
-        return warnings
 
     async def run(self, handler: Handler, run: Run) -> ContentResult:
         """Call the upstream tool; see `Runner`."""

@@ -8,7 +8,6 @@ import pytest
 
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.handlers.upstream import read_definition
-from tests.unit.gateway.handlers.upstream.servers import handler_of, stdio, upstreams_of
 
 URL = "https://example.org/mcp"
 
@@ -74,20 +73,3 @@ def test_a_wrong_command_is_refused_with_its_field(change: dict[str, Any], field
         read_definition({"name": "a", "transport": "stdio", "command": "npx"} | change)
 
     assert refused.value.details["field"] == field
-
-
-@pytest.mark.anyio
-async def test_a_handler_is_checked_without_starting_anything() -> None:
-    async with upstreams_of(stdio()) as upstreams:
-        for wrong, field in (
-            ({"type": "mcp", "tool": "add"}, "handler.server"),
-            ({"type": "mcp", "server": "up", "tool": 5}, "handler.tool"),
-            (handler_of("other", "add"), "handler.server"),
-        ):
-            with pytest.raises(ValidationFailed) as refused:
-                upstreams.check(wrong)
-            assert refused.value.details["field"] == field
-
-        assert "fingerprint" in upstreams.check(handler_of("up", "add"))[0]
-        assert upstreams.check(handler_of("up", "add", fingerprint="sha256:1")) == []
-        assert not upstreams.status("up")["connected"]

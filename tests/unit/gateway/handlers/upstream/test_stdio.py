@@ -226,7 +226,6 @@ async def test_a_changed_description_is_told_and_its_tool_refused() -> None:
     async with upstreams_of(stdio(), on_change=lambda _server, listed: told.append(listed)) as up:
         listed = await up.list_tools("up")
         approved = {tool.name: tool.handler for tool in listed}
-        fingerprints = {name: handler["fingerprint"] for name, handler in approved.items()}
         assert await value_of(up, approved["add"], run_of({"a": 1, "b": 2})) == {"total": 3}
 
         await value_of(up, handler_of("up", "rewrite"), run_of())
@@ -235,7 +234,8 @@ async def test_a_changed_description_is_told_and_its_tool_refused() -> None:
         with pytest.raises(PermissionDenied, match="changed since it was approved"):
             await value_of(up, approved["add"], run_of({"a": 1, "b": 2}))
         assert await value_of(up, approved["words"], run_of())
-        assert up.compare(fingerprints, told[1]).changed == ("add",)
+        changed = [tool.name for tool in told[1] if tool.handler != approved[tool.name]]
+        assert changed == ["add"]
         again = next(tool for tool in told[1] if tool.name == "add")
         assert await value_of(up, again.handler, run_of({"a": 1, "b": 2})) == {"total": 3}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratagem.gateway.handlers.upstream import compare, fingerprint, fingerprints
+from stratagem.gateway.handlers.upstream import fingerprint
 from stratagem.gateway.handlers.upstream.upstream_tools import (
     clean_line,
     clean_text,
@@ -81,18 +81,6 @@ def test_the_order_of_keys_and_other_fields_do_not() -> None:
     turned = dict(reversed(TOOL.items()))
 
     assert fingerprint({**turned, "_meta": {"seen": 5}, "outputSchema": None}) == fingerprint(TOOL)
-
-
-def test_new_changed_and_gone_tools_are_told_apart() -> None:
-    before = read_upstream_tools("files", [TOOL, {**TOOL, "name": "write"}]).tools
-    after = read_upstream_tools(
-        "files", [{**TOOL, "description": "Read all files"}, {**TOOL, "name": "list"}]
-    ).tools
-
-    changes = compare(fingerprints(before), after)
-
-    assert (changes.new, changes.changed, changes.gone) == (("list",), ("read",), ("write",))
-    assert not compare(fingerprints(after), after)
 
 
 @given(st.lists(st.text(max_size=140), max_size=10))
