@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -21,6 +21,7 @@ from stratagem.call_correction import CallCorrector
 from stratagem.capture.kinds import KINDS as CAPTURE_KINDS
 from stratagem.capture.spool_files import Spool
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio
 from stratagem.developer.kinds import KINDS as DEVELOPER_KINDS
 from stratagem.engine.events import Head

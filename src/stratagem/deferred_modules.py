@@ -1,7 +1,7 @@
 """Modules that are imported when they are first used.
 
-NumPy and asyncio take longer to import than a recall takes to answer, and most commands compare no
-vectors and wait for nothing.
+NumPy, asyncio and OpenSSL take longer to import than a recall takes to answer, and most commands
+compare no vectors, wait for nothing and hash nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["asyncio", "defer", "np"]
+__all__ = ["asyncio", "defer", "hashlib", "np"]
 
 
 class _DeferredModule:
@@ -31,8 +31,10 @@ def defer(name: str) -> Any:
 
 if TYPE_CHECKING:
     import asyncio
+    import hashlib
 
     import numpy as np
 else:
     asyncio = _DeferredModule("asyncio")
+    hashlib = _DeferredModule("hashlib")
     np = _DeferredModule("numpy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -14,6 +14,8 @@ from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import RequestId
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["AnswerContext", "encode_message"]
 

@@ -12,9 +12,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ImportRefused
 
 __all__ = ["NoteFiles", "Skipped", "is_hidden", "read_text"]

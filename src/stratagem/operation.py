@@ -6,13 +6,13 @@ translation of the gathered table (`stratagem.operations`).
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Concatenate, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from stratagem.answers import plain, read_cursor
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import NotInTransaction, PermissionDenied, ReadOnly, StratagemError
 from stratagem.parameters import Input, Schema
 from stratagem.schemas import operation_schemas
@@ -294,6 +294,8 @@ class PersonNeeded(Generic[GivenT]):
 
 
 def _command_line(words: Sequence[str]) -> str:
+    import shlex
+
     line = shlex.join(["stratagem", *words])
     if len(line) <= _COMMAND_CHARS_MAX:
         return line

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Container, Hashable, Iterable,
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
 from keyword import iskeyword
 from math import isfinite
@@ -539,7 +538,7 @@ class _Check:
         field_name = _path(place)
         choices = _choices(schema)
         if choices:
-            near = get_close_matches(
+            near = _near_words(
                 _show(value).strip("'"), [str(each) for each in choices], n=1, cutoff=_NEAR_CHOICE
             )
             details |= {"allowed": choices}
@@ -570,7 +569,7 @@ class _Check:
     ) -> ValidationFailed:
         known = [python_name(each) if "_" in name else each for each in declared]
         meant = [each for each, schema in declared.items() if name in schema.get(ALIASES, ())]
-        near = meant or get_close_matches(name, known, n=2)
+        near = meant or _near_words(name, known, n=2)
         where = _path(place)
         said = (
             f"`{where}` of {self._operation} has no field `{name}`."
@@ -799,3 +798,10 @@ def _show(value: object) -> str:
     except (ValueError, RecursionError):
         # A number of thousands of digits, or lists in lists without end.
         return f"{type(value).__name__} too large to be shown"
+
+
+def _near_words(word: str, known: list[str], *, n: int, cutoff: float = 0.6) -> list[str]:
+    """Return the known words that are most like one."""
+    from difflib import get_close_matches
+
+    return get_close_matches(word, known, n=n, cutoff=cutoff)

@@ -7,9 +7,7 @@ any of the parts that open one.
 from __future__ import annotations
 
 import os
-import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
@@ -17,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.errors import (
     DatabaseNotFound,
     PermissionDenied,
@@ -53,11 +52,11 @@ __all__ = [
 _NEAR_MAX: Final = 3
 _HOST: Final = r"(?:[\w.%-]+|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?"
 # An address may name several servers, of which the driver takes the one that answers.
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = deferred_pattern(
     rf"(?i:postgres(?:ql)?)://(?:[^@/?#]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)?"
     r"(?P<path>/[^@/?#]*)?(?:\?[^@#]*)?(?P<workspace>#[^@/]*)?"
 )
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEME: Final = deferred_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _STEPS: Final = {
     "sqlite": "Name the file itself: /path/to/memory.db.",
     "http": "That is a server's: use stratagem.connect in Python, or its address in an agent.",
@@ -234,12 +233,19 @@ def _zone_from_file() -> str:
 def own_command() -> str | None:
     """Return the path of the command that this installation has; None where there is none."""
     beside = Path(sys.executable).parent / ("stratagem.exe" if os.name == "nt" else "stratagem")
-    return str(beside) if beside.is_file() else shutil.which("stratagem")
+    return str(beside) if beside.is_file() else _find_command()
 
 
 def typed_command() -> str:
     """Return what a person types to run this: its path where a shell would not find it."""
-    own, found = own_command(), shutil.which("stratagem")
+    own, found = own_command(), _find_command()
     if own is None or (found is not None and Path(found).resolve() == Path(own).resolve()):
         return "stratagem"
     return own
+
+
+def _find_command() -> str | None:
+    """Return the command that a shell would run."""
+    import shutil
+
+    return shutil.which("stratagem")

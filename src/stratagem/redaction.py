@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from stratagem import limits
+from stratagem.deferred_patterns import deferred_pattern
 
 __all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values", "secret_forms"]
 
@@ -284,7 +285,7 @@ _UNSEEN: Final = "[masked]"
 _PIECE_CHARS: Final = 32 * 1024
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
-_PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
+_PERCENT: Final = deferred_pattern(r"%[0-9A-F]{2}")
 # A shorter text says too little to be taken for a secret that was encoded or cut off.
 _FORM_CHARS_MIN: Final = 8
 # What may stand behind a text that was cut off.
@@ -342,16 +343,16 @@ _SECRET_HINTS: Final = (
     *("pass", "pwd", "secret", "token", "key", "sess", "bearer", "pat", "otp"),
     *("csrf", "xsrf", "x-amz", "_auth"),
 )
-_SECRET_KEY: Final = re.compile(rf"(?i)[\w.-]{{0,60}}?{_SECRET_NAMES}")
+_SECRET_KEY: Final = deferred_pattern(rf"(?i)[\w.-]{{0,60}}?{_SECRET_NAMES}")
 # `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
-_NO_SECRET_NAME: Final = re.compile(
+_NO_SECRET_NAME: Final = deferred_pattern(
     r"(?i)(?:expected|invalid|illegal|unknown|missing|near|bad|this|(?:eos|bos|pad|unk|sep|cls|mask|stop"
     r"|next|page)_?) ?token$"
 )
 _NO_SECRET_CHARS: Final = 12
-_CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z]{1,60}Token")
+_CLASS_NAME: Final = deferred_pattern(r"[A-Z][A-Za-z]{1,60}Token")
 # What stands where a secret would, and is none: types, states, variables, placeholders.
-_NO_SECRET: Final = re.compile(
+_NO_SECRET: Final = deferred_pattern(
     r"(?i)(?:none|null|nil|true|false|yes|no|undefined|str(?:ing)?|int|bytes|bool|any|object"
     r"|optional.*+|required|missing|empty|invalid|expired|not|is|was|the|an?|of|in|for|must|should"
     r"|cannot|char|const|var|let|void|number|text|type|auto|default|unknown|unset|set|on|off|~|\*"

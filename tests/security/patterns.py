@@ -37,10 +37,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from re import _compiler, _parser  # type: ignore[attr-defined]
+from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import stratagem
-from stratagem import redaction
+from stratagem import deferred_patterns, redaction
+from stratagem.deferred_patterns import DeferredPattern
 
 PACKAGE: Final = Path(stratagem.__file__).parent
 ROOT: Final = PACKAGE.parents[1]
@@ -74,6 +76,8 @@ _CANDIDATES: Final = tuple(
 )
 _VARIANTS: Final = 4
 
+# What compiles patterns that stand in other modules.
+_DEFERRED: Final = Path(deferred_patterns.__file__)
 # Functions that make patterns when they are needed, and what has them made; None where the
 # pattern is a caller's and is never run by `re`, with the reason beside it.
 MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
@@ -94,6 +98,8 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "parameters.py:_read_typed": lambda: importlib.import_module(
         "stratagem.gateway.inputs"
     ).GrantInput.read({"tool": "t", "name": "n", "host": "h"}),
+    # Patterns of other modules, which are looked for there.
+    "deferred_patterns.py:compiled": None,
     # Of a document: read to see whether it is a pattern, and never matched by `re`.
     "gateway/openapi/schemas.py:_is_pattern": None,
 }
@@ -483,20 +489,35 @@ def _made() -> list[_Made]:
     def watched(pattern: Any, flags: Any) -> Any:
         frame = sys._getframe(2)
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(PACKAGE) and isinstance(pattern, str | bytes):
+        is_ours = path.is_relative_to(PACKAGE) and path != _DEFERRED
+        if is_ours and isinstance(pattern, str | bytes):
             made.append(_Made(path, frame.f_lineno, pattern, int(flags)))
         return inner(pattern, flags)
 
     re._compile = watched  # type: ignore[attr-defined]
     try:
         for name in _modules():
-            importlib.import_module(name)
+            module = importlib.import_module(name)
+            made += _deferred_in(module)
         for call in MADE_WHEN_NEEDED.values():
             if call is not None:
                 call()
     finally:
         re._compile = inner  # type: ignore[attr-defined]
     return made
+
+
+def _deferred_in(module: ModuleType) -> Iterator[_Made]:
+    """Yield the patterns of a module that are compiled when they are first used."""
+    path = Path(module.__file__ or "")
+    if not any(isinstance(each, DeferredPattern) for each in vars(module).values()):
+        return
+    for node in Source(path).tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        pattern = vars(module).get(target.id) if isinstance(target, ast.Name) else None
+        if isinstance(pattern, DeferredPattern):
+            compiled = pattern.compiled
+            yield _Made(path, node.lineno, compiled.pattern, compiled.flags & ~re.UNICODE)
 
 
 def _modules() -> list[str]:
@@ -574,6 +595,8 @@ class Source:
         """Return the function of `re` that is called at a line."""
         for call in self._calls:
             if call.lineno <= line <= (call.end_lineno or line):
+                if isinstance(call.func, ast.Name):
+                    return "compile"
                 assert isinstance(call.func, ast.Attribute)
                 return "sub" if call.func.attr in _AS_SUB else call.func.attr
         return ""
@@ -606,9 +629,12 @@ class Source:
 
 
 def _is_of_re(node: ast.AST) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id == "deferred_pattern"
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
+        isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "re"
         and node.func.attr in _MODULE_FUNCTIONS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stratagem.access.scopes import intersect_with_role
 from stratagem.access.tokens import Token
 from stratagem.access.workspaces import check_workspace
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import MissingRequired, PermissionDenied
 
 __all__ = ["Identity", "identity_of"]

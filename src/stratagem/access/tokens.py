@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import hashlib
 
 __all__ = ["PREFIX", "Token", "digest", "new_secret"]
 

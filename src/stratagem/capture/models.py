@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.display import DisplayableResult
 
 __all__ = ["CapturedItem", "Decision", "ReviewDecided", "ReviewDecision", "ReviewList"]

@@ -11,11 +11,12 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
 from stratagem.clients.hook_lists import HookForm
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["CLIENTS", "AgentClient", "Folders", "Guidance", "Scope", "ServerFile"]
 

@@ -16,7 +16,6 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +27,7 @@ from stratagem.clients.hook_lists import hook_command, plugin_program
 from stratagem.clients.settings_edit import hook_targets, read_server
 from stratagem.clients.settings_files import SettingsRecord, digest, read_settings
 from stratagem.clients.setup_plan import server_file
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError
 
 __all__ = ["Checked", "check_clients", "foreign_commands"]

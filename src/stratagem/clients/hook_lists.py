@@ -10,11 +10,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePath
 from shlex import quote, split
 from typing import Any, Final, Literal
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "HOOKS",

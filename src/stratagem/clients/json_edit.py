@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import InvalidInput
 
 __all__ = ["JsonText", "Path"]

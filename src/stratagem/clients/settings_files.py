@@ -13,10 +13,11 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StorageUnavailable, ValidationFailed
 
 __all__ = [

@@ -7,7 +7,7 @@ anything is written, and a file that is not understood spoils nothing for the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ from stratagem.clients.settings_files import (
     remove_file,
     replace_file,
 )
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import InvalidInput, StorageUnavailable, StratagemError
 
 __all__ = [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stratagem import limits
 from stratagem.debugging.detection import detect
 from stratagem.debugging.environments import Environment, canonical, from_bucket
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
 from stratagem.redaction import Level, mask, mask_json

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from stratagem.debugging import checks, kinds
 from stratagem.debugging.ranking import Solution
+from stratagem.deferred_modules import hashlib
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.storage.contract import Transaction

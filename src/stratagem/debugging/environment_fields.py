@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.spelling import KnownName
 from stratagem.debugging.vocabulary import ABSENT, PRESENT
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_patterns import deferred_pattern
 
 __all__ = ["VERSIONED", "Role", "SlotValue", "parse_fields", "role_of"]
 
@@ -42,26 +44,28 @@ _NOTHING: Final = {"gpu": "cpu", "runtime": "bare"}
 _NO_NAMES: Final = vocabulary.MISSING | ABSENT | PRESENT
 _BOXES: Final = ("docker", "container")
 
-_ARCH: Final = re.compile(
+_ARCH: Final = deferred_pattern(
     r"(?<![a-z0-9])(?:x86[_-]64|"
     + "|".join(sorted(vocabulary.ARCHITECTURES, key=len, reverse=True))
     + r")(?![a-z0-9])"
 )
-_DISTRIBUTION: Final = re.compile(rf"(?<![a-z])(?:{'|'.join(vocabulary.DISTRIBUTIONS)})(?![a-z])")
-_WSL: Final = re.compile(
+_DISTRIBUTION: Final = deferred_pattern(
+    rf"(?<![a-z])(?:{'|'.join(vocabulary.DISTRIBUTIONS)})(?![a-z])"
+)
+_WSL: Final = deferred_pattern(
     r"(?<![a-z])(?:wsl|microsoft-standard|windows[ _-]?subsystem[ _-]?for[ _-]?linux)"
 )
-_SUBSYSTEM: Final = re.compile(
+_SUBSYSTEM: Final = deferred_pattern(
     r"windows[ _-]?subsystem[ _-]?for[ _-]?linux(?:[ -]?v?[12](?![0-9.]))?"
 )
 # Here the digits are part of the name.
-_NAME_DIGITS: Final = re.compile(r"(?<![a-z])(win|wsl)(?:32|64|[12](?![0-9]))")
+_NAME_DIGITS: Final = deferred_pattern(r"(?<![a-z])(win|wsl)(?:32|64|[12](?![0-9]))")
 _GPU_MODELS: Final = (
     (re.compile(r"(?<![a-z0-9])(?:[abhlptv][0-9]{1,4}[a-z]{0,2}|[rg]tx)(?![a-z])"), "cuda"),
     (re.compile(r"(?<![a-z0-9])mi[0-9]{2,3}"), "rocm"),
     (re.compile(r"(?<![a-z0-9])m[1-9](?![a-z0-9])"), "mps"),
 )
-_DEVICE_NUMBER: Final = re.compile(r":[0-9]+$")
+_DEVICE_NUMBER: Final = deferred_pattern(r":[0-9]+$")
 
 
 class SlotValue(NamedTuple):

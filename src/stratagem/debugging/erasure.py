@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from stratagem.debugging import kinds
 from stratagem.debugging.found_records import missing_record
 from stratagem.debugging.models import RecordPurged
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.operation import Caller

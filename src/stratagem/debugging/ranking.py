@@ -21,11 +21,11 @@ most like the caller's speaks for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem.debugging.environments import Environment, contradictions, similarity
 from stratagem.debugging.models import RankedSolution, SolutionStats
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import evidence
 from stratagem.engine.evidence import Belief, Observation
 

@@ -8,7 +8,6 @@ was looked at, and the state of the log that the first page showed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
@@ -19,6 +18,7 @@ from stratagem.debugging.models import ListedIncident, ListedOutcome, ListedSolu
 from stratagem.debugging.ranking import Outcome, Solution
 from stratagem.debugging.records import IncidentRecords, environment_of, solution_of
 from stratagem.debugging.signatures import headline
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.storage.contract import EventContent

@@ -8,10 +8,8 @@ the smallest id stands for all, which is the same on every branch.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -36,6 +34,9 @@ from stratagem.debugging.kinds import (
     facet_solution,
 )
 from stratagem.debugging.ranking import Outcome, Solution, deduplicate_outcomes
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import hashlib
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine import evidence
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
@@ -46,9 +47,9 @@ from stratagem.storage.contract import EventContent, Reader, Version
 __all__ = ["IncidentRecords", "Lookup", "environment_of", "solution_of", "steps_key"]
 
 # What a list, a shell or Markdown puts around a step.
-_UNMARKED: Final = re.compile(r"(?<!\S)```\w*|`+|\*\*")
+_UNMARKED: Final = deferred_pattern(r"(?<!\S)```\w*|`+|\*\*")
 # At most 30 words of numbering and courtesy in front of what is to be done.
-_LEAD: Final = re.compile(
+_LEAD: Final = deferred_pattern(
     r"(?i)^(?:(?:(?:step )?\d{1,3}[.):]|[a-z]\)|[-•*$>#]|first|then|next|now|finally|please|just"
     r"|try|you (?:can|should|need to|have to|must))[,:]?\s+){0,30}"
     r"(?:(?:run|execute|type|enter|use)(?: the (?:following )?command)?:?\s+)?"

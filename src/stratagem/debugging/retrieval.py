@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,7 @@ from stratagem.debugging.signatures import (
     headline,
     kept_headlines,
 )
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
 from stratagem.engine.lineage import View
 from stratagem.engine.relevance import CheckedWord, Description, HeadWord, ProblemComparison

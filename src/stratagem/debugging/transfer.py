@@ -9,7 +9,7 @@ carry their origin.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from stratagem.debugging.drafts import outcome_event
 from stratagem.debugging.kinds import facet_signature, facet_solution
 from stratagem.debugging.portable import Content, Record
 from stratagem.debugging.records import IncidentRecords
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import View
 from stratagem.errors import StorageUnavailable

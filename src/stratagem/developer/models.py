@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.display import DisplayableResult
 from stratagem.memory.models import Entry
 

@@ -10,12 +10,13 @@ verifies, and because the salt is gone the content cannot be guessed back from i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
 
 import orjson
+
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import hashlib
 
 __all__ = [
     "GENESIS",

@@ -42,10 +42,11 @@ Four choices a reader might undo:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, fsum, inf, isnan, lgamma, log, log1p, sqrt
 from typing import Final, NamedTuple
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "BASE_RATE_CAP",

@@ -34,12 +34,13 @@ difference between the sides a conflict, and it is never shown to a caller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, cast
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.paths import Steps
 from stratagem.engine.values import Json, same
 

@@ -22,13 +22,14 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from math import isfinite
 from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.moments import AtSequence, AtTime, Latest, Moment, iso
 from stratagem.engine.values import check_text
 from stratagem.errors import ValidationFailed

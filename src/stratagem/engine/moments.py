@@ -6,10 +6,11 @@ first are given: few commands name a time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final, TypeAlias
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["AtSequence", "AtTime", "Latest", "Moment", "duration", "iso", "parse"]
 

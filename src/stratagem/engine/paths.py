@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.errors import ValidationFailed
 
 if TYPE_CHECKING:
@@ -51,21 +52,21 @@ _MISSING: Final = object()
 _LETTER: Final = r"[^\x00-@\[-^`{-\x9f]"
 _LETTER_OR_DIGIT: Final = r"[^\x00-/:-@\[-^`{-\x9f]"
 _LETTER_DIGIT_OR_HYPHEN: Final = r"[^\x00-,./:-@\[-^`{-\x9f]"
-_SHORTHAND: Final = re.compile(f"{_LETTER}{_LETTER_OR_DIGIT}*")
+_SHORTHAND: Final = deferred_pattern(f"{_LETTER}{_LETTER_OR_DIGIT}*")
 _BLANK: Final = r"[ \t\r\n]*"
 # Longer than any position of a document, and short enough to be read at once.
 _INTEGER: Final = r"(?:0|-?[1-9][0-9]{0,99})"
-_OPENING: Final = re.compile(
+_OPENING: Final = deferred_pattern(
     rf"(?:(?P<deep>\.)?\.(?:(?P<name>{_LETTER}{_LETTER_DIGIT_OR_HYPHEN}*)|\*)"
     rf"|(?P<below>\.\.)?(?P<bracket>\[){_BLANK})"
 )
-_SELECTOR: Final = re.compile(
+_SELECTOR: Final = deferred_pattern(
     r"""(?P<quoted>'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)")"""
     rf"|(?P<slice>(?P<start>{_INTEGER})?{_BLANK}:{_BLANK}(?P<stop>{_INTEGER})?"
     rf"(?:{_BLANK}:{_BLANK}(?P<step>{_INTEGER})?)?)|(?P<index>{_INTEGER})|(?P<every>\*)"
 )
-_SELECTOR_END: Final = re.compile(rf"{_BLANK}(?:(?P<more>,){_BLANK}|\])")
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
+_SELECTOR_END: Final = deferred_pattern(rf"{_BLANK}(?:(?P<more>,){_BLANK}|\])")
+_ESCAPE: Final = deferred_pattern(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {
     char: char for char in "/\\'\""
 }
@@ -73,7 +74,7 @@ _QUOTED: Final = str.maketrans(
     {chr(code): f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
     | {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
 )
-_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_FORBIDDEN: Final = deferred_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _EXAMPLE: Final = "Name one place, such as $.user.name, $['a b'] or $.items[0]."
 _QUERY_EXAMPLE: Final = "Write $.items[0].name or $.items[*].name; filters are written in JMESPath."

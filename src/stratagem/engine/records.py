@@ -9,9 +9,10 @@ which is why a rebuilt read model is identical to the one that grew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft, Space
 
 __all__ = [

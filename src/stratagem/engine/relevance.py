@@ -28,10 +28,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import exp, isnan
 from typing import Final, NamedTuple
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "LISTED_MIN",

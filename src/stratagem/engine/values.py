@@ -14,7 +14,6 @@ kind of a number does (1, 1.0 and true are three values), because JSON text keep
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import isfinite, isnan
@@ -24,6 +23,7 @@ from typing import Any, Final, TypeAlias, cast
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine.paths import Steps, render
 from stratagem.errors import ValidationFailed
 
@@ -39,9 +39,9 @@ _CONTAINERS: Final = _ARRAYS | {dict}
 _SURE: Final = frozenset({str, int, bool, NoneType})
 _KNOWN: Final = _SURE | _CONTAINERS | {float}
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_FIRST_LINE: Final = re.compile(rf"\S[^\r\n]{{0,{TITLE_CHARS_MAX - 1}}}")
+_SURROGATE: Final = deferred_pattern("[\ud800-\udfff]")
+_UNPRINTABLE: Final = deferred_pattern("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_FIRST_LINE: Final = deferred_pattern(rf"\S[^\r\n]{{0,{TITLE_CHARS_MAX - 1}}}")
 _TITLE_FIELDS: Final = ("title", "name", "subject")
 _PLACE_CHARS_MAX: Final = 200
 

@@ -7,9 +7,9 @@ who serve callers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.calls.breakers import BreakerNotes, Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["GatewaySettings", "SignInPlace"]
 

@@ -30,13 +30,14 @@ after them. A reading takes the one of its moment (`records.score_at`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import evidence
 from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Observation

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.knowledge.models import Area, ConceptListed, Hierarchy, Subtopic, Topic

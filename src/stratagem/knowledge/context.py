@@ -7,10 +7,10 @@ it relates to others. A long explanation is cut rather than the next concept lef
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from stratagem.answers import piece_of
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.knowledge.graph import BuiltInGraph
 from stratagem.knowledge.records import Concept, ConceptRecords
 from stratagem.knowledge.similarity_search import JudgedConcept

@@ -9,9 +9,10 @@ yet, and asked about an earlier time the predecessor is the current one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.knowledge.models import ConceptRef
 from stratagem.knowledge.records import ConceptRecords, content_of
 from stratagem.knowledge.spaces import CONCEPTS

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Observation
 from stratagem.knowledge.records import ConceptRecords, content_of

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ImportRefused, StratagemError
 from stratagem.knowledge import checks
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES, fold_name

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.knowledge import learning_order
 from stratagem.knowledge.spaces import PREREQUISITE, UNCATEGORIZED
 

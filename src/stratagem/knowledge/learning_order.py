@@ -10,7 +10,8 @@ other have no order among themselves: they share a step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["LearningOrder", "arrange"]
 

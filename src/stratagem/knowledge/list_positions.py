@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from stratagem import limits
 from stratagem.answers import read_cursor
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.knowledge.models import Results
 
 __all__ = ["ListPosition"]

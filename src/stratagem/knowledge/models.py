@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.display import DisplayableResult
 
 __all__ = [

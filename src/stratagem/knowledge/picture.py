@@ -8,13 +8,14 @@ page as text. A policy in the page forbids it to load anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import resources
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ConceptNotFound
 from stratagem.knowledge import checks, concept_lists, graph_layout, valid_time
 from stratagem.knowledge.disputes import find_disputes

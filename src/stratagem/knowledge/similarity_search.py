@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
 from stratagem.knowledge import concept_lists
 from stratagem.knowledge.disputes import Dispute, find_disputes

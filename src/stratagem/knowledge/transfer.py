@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from uuid import UUID
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused, ValidationFailed

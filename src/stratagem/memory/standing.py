@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stratagem.deferred_patterns import deferred_pattern
+
 __all__ = ["STANDING", "find_standing", "is_assistant", "is_standing", "role_of", "words_of"]
 
 # The facet that standing instructions and preferences are found by.
@@ -52,7 +54,9 @@ _PREFERENCE: Final = (
     r"|\buser (?:prefers|likes|dislikes|hates|wants|(?:does not|doesn['’]t) (?:like|want))\b"
     r"|\bmy (?:stated )?preference\b"
 )
-_STANDING: Final = re.compile(rf"(?:^|[.!?;:\n]\s?){_INSTRUCTION}|{_PREFERENCE}", re.IGNORECASE)
+_STANDING: Final = deferred_pattern(
+    rf"(?:^|[.!?;:\n]\s?){_INSTRUCTION}|{_PREFERENCE}", re.IGNORECASE
+)
 # One of these is in whatever the pattern finds. Looking for them takes a tenth of the time, and
 # most texts have none.
 _SIGNS: Final = (
@@ -60,7 +64,7 @@ _SIGNS: Final = (
     "address me", "remember that", "keep in mind", "prefer", "rather", "hate", "dislike", "stand ",
     "like", "want",
 )  # fmt: skip
-_SENTENCE_ENDS: Final = re.compile(r"[.!?](?=\s|$)|\n")
+_SENTENCE_ENDS: Final = deferred_pattern(r"[.!?](?=\s|$)|\n")
 
 
 def is_standing(text: str, role: str | None = None) -> bool:

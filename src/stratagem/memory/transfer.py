@@ -10,7 +10,7 @@ it again, and nothing is written twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Lineage, View

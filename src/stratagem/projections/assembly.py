@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.health import Health
 from stratagem.projections.service import Projections
@@ -89,6 +88,12 @@ def assemble(
         health = Health(texts.probe, time.monotonic)
         models.append((texts, health))
         vectors = ChromaVectorService(texts, health)
-    owner = f"{platform.node()}:{os.getpid()}:{random.getrandbits(32):08x}"
-    projections = Projections(store, models, owner=owner, draw=random.random)
+    owner = f"{platform.node()}:{os.getpid()}:{os.urandom(4).hex()}"
+    projections = Projections(store, models, owner=owner, draw=_draw)
     return projections, ExternalServices(graph, vectors, projections.wake)
+
+
+def _draw() -> float:
+    import random
+
+    return random.random()  # noqa: S311 -- when something is tried again

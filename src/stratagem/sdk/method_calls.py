@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Self, TypeVar, get_type_hints
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.parameters import MISSING
 from stratagem.schemas import method_schema
 from stratagem.sdk.deserialization import deserialize

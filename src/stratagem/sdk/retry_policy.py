@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["RetryPolicy", "may_repeat"]
 

@@ -8,10 +8,10 @@ started and what outlives it is refused, never written beside the transaction.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.display import DisplayableResult
 from stratagem.engine import moments
 from stratagem.errors import NotInTransaction, StratagemError, TransactionEnded

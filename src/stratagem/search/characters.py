@@ -16,10 +16,10 @@ space stands for everything else.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import Final
 
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.search.function_cache import FunctionCache
 
 __all__ = ["fold", "shape"]
@@ -27,13 +27,13 @@ __all__ = ["fold", "shape"]
 _CHARACTERS_MAX: Final = 4_096
 
 _CONNECTORS: Final = "-._/:@'&+#"
-_SPACELESS: Final = re.compile(
+_SPACELESS: Final = deferred_pattern(
     "[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai to Khmer
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # Han, kana
     "\U0001b000-\U0001b16f\U00020000-\U000323af]"
 )
-_KOREAN: Final = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")
+_KOREAN: Final = deferred_pattern("[\u1100-\u11ff\uac00-\ud7a3]")
 # By general category, or by its first letter. What Unicode has not named yet (Cn) is most
 # likely a new emoji; skin tones and spacing accents (Sk) say nothing by themselves.
 _SHAPE_OF: Final = {
@@ -42,7 +42,7 @@ _SHAPE_OF: Final = {
 
 # Accents after Latin and Greek letters, Hebrew points, Arabic vowel signs and its tatweel
 # are ornament. Elsewhere a mark makes another letter: й is not и, ド is not ト.
-_ORNAMENT: Final = re.compile(
+_ORNAMENT: Final = deferred_pattern(
     "(?<=[A-Za-z\u00c0-\u024f\u0370-\u03ff])[\u0300-\u036f]+"
     "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
@@ -80,11 +80,12 @@ def _fold(code: int) -> str:
 
 def _shape(code: int) -> str:
     character = chr(code)
-    if character.isascii() and not character.isalnum():
-        return "/" if character == "\\" else character if character in _CONNECTORS else " "
-    if _SPACELESS.match(character):
+    if character.isascii():
+        if not character.isalnum():
+            return "/" if character == "\\" else character if character in _CONNECTORS else " "
+    elif _SPACELESS.match(character):
         return "c"
-    if _KOREAN.match(character):
+    elif _KOREAN.match(character):
         return "k"
     category = unicodedata.category(character)
     return _SHAPE_OF.get(category) or _SHAPE_OF.get(category[0], " ")

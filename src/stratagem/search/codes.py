@@ -13,11 +13,10 @@ finds 99.3 to 99.9 %, also for queries of another domain, where unrotated signs 
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from stratagem.deferred_modules import np
+from stratagem.deferred_modules import hashlib, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ they are used, so that they decide what is found, and never what is true.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
 from stratagem.search.vectors import Nearest
 from stratagem.storage.outbox import OutboxReader

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import orjson
 
 from stratagem import limits
-from stratagem.deferred_modules import asyncio
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import asyncio, hashlib
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.relevance import TRY_MIN

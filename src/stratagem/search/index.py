@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import defer, np
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text

@@ -8,9 +8,9 @@ list. No system has to know another: the finders come together in the foundation
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.operation import Caller
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.search.analysis import TermOccurrence, find
 from stratagem.search.passages import span_of
 

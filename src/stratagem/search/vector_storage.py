@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
@@ -188,5 +187,7 @@ def _write_pieces() -> Callable[[int, int, int, int], int]:
 def _anonymous_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("stratagem-vectors", os.MFD_CLOEXEC)
+    import tempfile
+
     with tempfile.TemporaryFile() as file:  # pragma: no cover -- macOS
         return os.dup(file.fileno())

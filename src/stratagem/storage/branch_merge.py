@@ -26,13 +26,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import merge as three_way_merge
 from stratagem.engine import moments, paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union

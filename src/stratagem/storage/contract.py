@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft, Event, Head, Space

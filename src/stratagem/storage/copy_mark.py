@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import CopyUnfinished
 from stratagem.storage.contract import SettingReader, Store, Transaction, WriteRequest
 

@@ -20,10 +20,10 @@ Two rules keep it honest:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import TRANSACTION_MARK, Branch, Cut
 from stratagem.errors import BranchNotFound, TransactionConflict, TransactionEnded

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 
 __all__ = ["OAuthSettings"]

@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.advice.advice_service import AdviceContext, AdviceService, milliseconds_since
 from stratagem.gateway.advice.answers import (
     InputSource,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 
 __all__ = ["Duration", "add_duration", "between", "business_days", "count_business_days", "read"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape, unescape
 from html.parser import HTMLParser
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.builtin.tables import is_tabular, rows_of, scalar_text
 
 __all__ = [

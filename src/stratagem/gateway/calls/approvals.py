@@ -8,13 +8,13 @@ arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import PermissionDenied, RateLimited, ResourceNotFound, ValidationFailed

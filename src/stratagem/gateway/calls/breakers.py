@@ -14,12 +14,12 @@ removes its notes, and a process that finds its own note gone lets calls through
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal, TypedDict
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH

@@ -8,12 +8,12 @@ before, or answered from the cache, costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.errors import BudgetExceeded
 from stratagem.gateway.registry.answers import BudgetDocument

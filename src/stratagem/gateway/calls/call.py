@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.calls.answers import CallAnswer, CallMetadata, McpContent
 from stratagem.gateway.calls.concurrency import Priority
 from stratagem.gateway.definitions.contract import ProgressReport

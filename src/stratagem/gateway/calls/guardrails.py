@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import GuardrailBlocked, GuardrailFailed, StratagemError
 from stratagem.gateway import names

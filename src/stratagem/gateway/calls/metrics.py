@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits

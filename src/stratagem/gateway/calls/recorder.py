@@ -10,12 +10,13 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft
 from stratagem.errors import BranchNotFound, StratagemError
 from stratagem.gateway import names

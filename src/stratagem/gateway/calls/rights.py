@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names

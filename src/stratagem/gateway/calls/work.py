@@ -14,12 +14,13 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import ExecutionFailed

@@ -8,13 +8,13 @@ the provider's settings.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx2
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.catalogue.model_prices import check_prices, cost_of, tokens_max
 from stratagem.gateway.catalogue.standard_tool import Settings, ToolRun

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ToolUnavailable, ValidationFailed
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.threads import Threads

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.correction.json_text import Malformed
 from stratagem.gateway.correction.words import normal
 

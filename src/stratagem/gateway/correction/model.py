@@ -8,10 +8,10 @@ run with (or none), everything that could be offered, and where the caller has t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.evidence import Belief
 
 __all__ = [

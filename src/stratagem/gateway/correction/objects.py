@@ -8,9 +8,10 @@ property; its readings are tuples of (name, value) to put into the result, none 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.paths import Steps
 from stratagem.gateway.correction import places, shapes
 from stratagem.gateway.correction.model import CorrectionStep, HintKind

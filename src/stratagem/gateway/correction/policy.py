@@ -8,11 +8,12 @@ where it defines a preset twice, the stricter value of each setting holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction.model import Candidate, Risk, Strategy
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, runtime_checkable
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller

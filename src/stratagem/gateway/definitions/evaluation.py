@@ -25,13 +25,14 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "Excess",

@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "Asker",

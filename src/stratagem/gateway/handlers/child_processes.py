@@ -13,13 +13,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, ValidationFailed
 
 __all__ = ["ChildResult", "run_program", "run_worker"]

@@ -12,7 +12,6 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar, cast, overload
 
@@ -21,6 +20,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import strip_titles
 from stratagem.gateway.definitions.contract import ProgressReport, Run

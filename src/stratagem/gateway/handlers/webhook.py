@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote, urlencode
 
 import httpx2
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.paths import Steps, parse
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.contract import Handler, Run

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.gateway.calls import history
 from stratagem.gateway.correction import (

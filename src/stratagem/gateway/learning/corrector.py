@@ -7,13 +7,14 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from cachetools import TTLCache
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.events import Draft
 from stratagem.errors import (
     CorrectionUnavailable,

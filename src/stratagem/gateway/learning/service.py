@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import CorrectionUnavailable, InvalidInput, MissingRequired, ValidationFailed

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ import orjson
 import yaml
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import RequestTooLarge, ValidationFailed
 from stratagem.gateway.outbound.client import Outbound
 from stratagem.gateway.outbound.results import result_of

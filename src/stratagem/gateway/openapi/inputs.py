@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.openapi.bodies import FORM, MULTIPART, choose_media_type
 from stratagem.gateway.openapi.document import Document
 from stratagem.gateway.openapi.parameters import DEFAULT_STYLES

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.openapi.document import Document
 
 __all__ = ["Direction", "Plan", "SchemaCache", "SchemaWriter", "subschemas_of"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.openapi.document import Document
 
 __all__ = ["Credentials", "credentials_for"]

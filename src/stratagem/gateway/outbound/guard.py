@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import httpx2
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, PermissionDenied, ValidationFailed
 from stratagem.gateway.outbound.addresses import (
     Address,

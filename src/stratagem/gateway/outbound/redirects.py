@@ -6,11 +6,12 @@ would send a body. A redirect from https to http is never followed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import httpx2
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.outbound.guard import check_url, port_of
 

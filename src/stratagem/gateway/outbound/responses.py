@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import httpx2
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed
 
 __all__ = ["BoundedStream", "Decompressor", "Response", "decompressor_for"]

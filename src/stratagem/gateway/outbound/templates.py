@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import MissingRequired
 
 __all__ = ["ABSENT", "Segment", "Template", "fill_json", "json_arguments", "text_of"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import Given, read

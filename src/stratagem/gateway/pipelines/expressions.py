@@ -9,7 +9,6 @@ it is serialized: a value that holds the same list many times is small in memory
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +17,7 @@ from jmespath.parser import Parser
 from jmespath.visitor import TreeInterpreter
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.paths import Query, parse_query
 from stratagem.errors import ValidationFailed
 

@@ -12,10 +12,11 @@ and is settled: finished, recovered (by its fallback) or failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError, ValidationFailed, blame_of
 from stratagem.gateway.pipelines import templates
 from stratagem.gateway.pipelines.answers import StepFailure

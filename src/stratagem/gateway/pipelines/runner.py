@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionTimeout, StratagemError, ValidationFailed
 from stratagem.gateway.pipelines import machine, templates
 from stratagem.gateway.pipelines.answers import (

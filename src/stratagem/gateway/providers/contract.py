@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["CustomProvider", "Format", "ProviderCall", "ResultOrError"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import AuthorizationRequired, PermissionDenied, SecretUnavailable
 from stratagem.gateway.registry.credentials import CredentialStore

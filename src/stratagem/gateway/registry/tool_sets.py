@@ -8,12 +8,12 @@ whole workspace, whatever branch a call is about.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
 from stratagem.gateway.registry.answers import BudgetDocument, ToolSetDocument

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.definitions.documents import Status
 from stratagem.gateway.definitions.schemas import Schema, excess
 from stratagem.gateway.registry.answers import (

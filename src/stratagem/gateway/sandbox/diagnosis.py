@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.sandbox.results import Language, LayerName
 from stratagem.gateway.sandbox.sandbox import Sandbox
 from stratagem.gateway.sandbox.trial import LayerReport

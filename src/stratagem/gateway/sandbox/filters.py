@@ -11,9 +11,9 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.sandbox.syscalls import NETWORK, NUMBERS, PLAIN, UNMEDIATED
 
 __all__ = ["MACHINES", "Needs", "assemble", "rules_for"]

@@ -7,9 +7,10 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = [
     "NETWORK_FILES",

@@ -8,10 +8,10 @@ in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.sandbox.interpreters import Interpreter
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.processes import Launch

@@ -17,10 +17,11 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ServiceUnavailable
 from stratagem.gateway.sandbox.results import CodeResult, Killed, LayerName, OnOutput, Stream
 

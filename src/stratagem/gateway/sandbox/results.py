@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from stratagem.deferred_dataclasses import dataclass
 
 __all__ = ["CodeResult", "Killed", "Language", "LayerName", "OnOutput", "Stream"]
 

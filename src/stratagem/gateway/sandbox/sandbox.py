@@ -12,11 +12,11 @@ import json
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import PermissionDenied, ServiceUnavailable, ValidationFailed
 from stratagem.gateway.sandbox import processes, trial
 from stratagem.gateway.sandbox.bubblewrap import Bubblewrap

@@ -17,11 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError
 from stratagem.gateway.sandbox import processes
 from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, NOBODY, Layer, Mode, Task

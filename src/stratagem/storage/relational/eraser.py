@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.copies import Copies
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import DEFAULT_BRANCH

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from importlib import import_module
+from pathlib import Path
 
 __all__ = ["Statements"]
 
@@ -26,7 +27,8 @@ class Statements:
     """
 
     def __init__(self, package: str, *, mark: str, shift: int = 0) -> None:
-        self._files = resources.files(package) / "sql"
+        # `importlib.resources` would do as well, and takes longer to import than the SQL to read.
+        self._files = Path(import_module(package).__path__[0]) / "sql"
         self._mark = mark
         self._shift = shift
         # On one line: the driver hashes and compares the text each time it looks one up.

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from cachetools import LRUCache
@@ -23,6 +23,7 @@ from stratagem.access.refusals import Refusals
 from stratagem.access.token_cache import TokenCache
 from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
 from stratagem.operation import Caller
 from stratagem.surfaces.admission.browser_sessions import BrowserSession, BrowserSessions

@@ -14,13 +14,13 @@ import hmac
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.surfaces.serving.settings import ConsoleKeys
 
 __all__ = ["BrowserSession", "BrowserSessions"]

@@ -12,7 +12,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from keyword import iskeyword
@@ -23,6 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import looks_like_json, read_items, read_json, read_value

@@ -10,13 +10,14 @@ import inspect
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.places import (
     check_place,

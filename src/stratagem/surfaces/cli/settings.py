@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 import typer
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
 from stratagem.hooks.settings import HOOK_SETTINGS

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.surfaces.cluster.channel import Channel, SendQueue, encode_messages
 
 __all__ = [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 from stratagem.surfaces.console.visits import Visit
 

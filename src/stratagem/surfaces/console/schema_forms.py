@@ -6,11 +6,11 @@ Plain properties get a field of their kind; whatever is deeper is written as JSO
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import orjson
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 
 __all__ = ["FormField", "form_fields", "read_form"]

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 import mcp_types as types
@@ -33,6 +33,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.callers import SESSION_HEADER, Callers

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.definitions.questions import QuestionRefused
 
 if TYPE_CHECKING:

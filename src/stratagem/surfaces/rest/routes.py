@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.operations import TABLE, find
 
 __all__ = ["ROUTES", "Route", "all_routes", "path_parameters", "query_parameters"]

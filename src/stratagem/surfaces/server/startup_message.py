@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import StratagemError
 from stratagem.places import display_place, typed_command
 from stratagem.surfaces.mcp.http import PATH

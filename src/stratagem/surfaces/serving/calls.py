@@ -6,7 +6,6 @@ other would: with an error, which says whether it is safe to ask again.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -14,6 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from stratagem import limits
+from stratagem.deferred_modules import asyncio
 from stratagem.errors import ShuttingDown
 from stratagem.operation import Caller
 from stratagem.surfaces.serving.fair_share import FairShare

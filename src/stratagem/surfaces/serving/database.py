@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
+from stratagem.deferred_modules import asyncio
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.serving.calls import ActiveCalls

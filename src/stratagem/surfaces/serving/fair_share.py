@@ -13,7 +13,6 @@ slow tools delay no caller. An operation that only computes counts until it ends
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from contextlib import asynccontextmanager
 from cachetools import TTLCache
 
 from stratagem import limits
+from stratagem.deferred_modules import asyncio
 
 __all__ = ["FairShare"]
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import secrets
+import base64
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from ipaddress import ip_address
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
-from urllib.parse import urlsplit
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
@@ -22,9 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["PORT_DEFAULT", "ConsoleKeys", "ServerSettings"]
 
 PORT_DEFAULT: Final = 7437
-_PUBLIC_URL: Final = re.compile(
+_PUBLIC_URL: Final = deferred_pattern(
     r"https?://(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?(?:/[\w./~-]*)?"
 )
+
+
+def _random_text(size: int) -> str:
+    """Return random bytes as text, as `secrets` does, which takes long to import."""
+    return base64.urlsafe_b64encode(os.urandom(size)).rstrip(b"=").decode()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,8 +40,8 @@ class ConsoleKeys:
     serve; all processes of a server have the same keys.
     """
 
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    code: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    secret: bytes = field(default_factory=lambda: os.urandom(32))
+    code: str = field(default_factory=lambda: _random_text(24))
     code_ends_at: int = 0
     marker: str | None = None
 
@@ -107,6 +111,8 @@ class ServerSettings:
     @property
     def reached_by_others(self) -> bool:
         """Whether other machines reach the server, by its address or through a proxy."""
+        from ipaddress import ip_address
+
         on_loopback = self.host == "localhost" or ip_address(self.host).is_loopback
         return not on_loopback or bool(self.known_names)
 
@@ -115,6 +121,8 @@ class ServerSettings:
         """The names by which clients reach the server besides those of its own machine."""
         if self.public_url is None:
             return self.server_names
+        from urllib.parse import urlsplit
+
         return *self.server_names, urlsplit(self.public_url).netloc
 
     def check_public_url(self) -> None:
@@ -140,6 +148,8 @@ class ServerSettings:
         # The table takes longer to import than a client should wait for the handshake.
         if self.toolsets == DEFAULT_TOOLSETS:
             return
+        from difflib import get_close_matches
+
         from stratagem.operations import TOOLSETS
 
         for name in self.toolsets:

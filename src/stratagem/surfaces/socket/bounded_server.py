@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -17,6 +16,7 @@ from engineio.packet import Packet
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.admission.quotas import UnauthenticatedSockets
 from stratagem.surfaces.cluster.relay import worker_sid

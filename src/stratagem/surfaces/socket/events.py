@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.surfaces.serving.responses import with_gateway_codes
 
 __all__ = ["EVENTS", "NOTIFICATIONS", "SocketEvent"]

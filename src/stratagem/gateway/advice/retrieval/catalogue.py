@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Final
 
 from cachetools import LRUCache
 
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex

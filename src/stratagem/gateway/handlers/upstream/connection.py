@@ -13,7 +13,6 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import httpx2
@@ -63,6 +62,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.definitions.contract import ProgressReport, ScrubbingSecrets, Secrets
 from stratagem.gateway.definitions.documents import ServerDocument

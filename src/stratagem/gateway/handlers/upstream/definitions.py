@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.secret_grants import origin_of

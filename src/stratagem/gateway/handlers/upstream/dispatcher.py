@@ -14,7 +14,6 @@ import logging
 from abc import abstractmethod
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -44,6 +43,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.mcp_messages import AnswerContext
 from stratagem.spans import fail_span, start_span
 

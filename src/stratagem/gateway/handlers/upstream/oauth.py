@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypedDict
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -47,6 +46,7 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from pydantic import AnyUrl, ValidationError
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ExecutionFailed, StratagemError
 
 __all__ = [

@@ -8,12 +8,12 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.definitions.sanitize import clean_line, clean_text
 from stratagem.gateway.handlers.upstream.upstream_tools import read_icons
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_dataclasses import dataclass
 from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.definitions.sanitize import clean_line, clean_text, cleaned_schema
 
