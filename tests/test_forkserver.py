@@ -11,6 +11,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from tests import forkserver
+from tests.forkserver.client import Connection
 from tests.surfaces.serving import eventually
 
 _SHOWN = """
@@ -115,3 +116,18 @@ def test_what_only_a_new_interpreter_can_do_is_done_by_one(python: list[str]) ->
 
     assert plain.stdout == "True 0\n"
     assert with_option.stdout == with_variable.stdout == "False 1\n"
+
+
+def test_a_client_that_leaves_without_the_last_word_ends_no_server() -> None:
+    path = str(Path(forkserver.program()).with_name("socket"))
+    with Path(os.devnull).open("r+b") as nothing:
+        client = Connection(path)
+        process = client.start(["-c", "pass"], os.environ, "/", [nothing.fileno()] * 3)
+        # Once it has ended, and has been waited for, the client is told so.
+        eventually(lambda: not psutil.pid_exists(process), seconds=60)
+        eventually(client.has_news, seconds=60)
+        client.close()
+
+    done = forkserver.run([sys.executable, "-c", "pass"])
+
+    assert done.returncode == 0

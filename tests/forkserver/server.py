@@ -98,9 +98,12 @@ class ForkServer:
     def _receive(self, client: socket.socket) -> Request | None:
         """Read what a client says: a program at first, then signals for it."""
         size = array.array("i").itemsize * _STREAMS
-        message, ancillary, _flags, _address = client.recvmsg(
-            _MESSAGE_BYTES_MAX, socket.CMSG_SPACE(size)
-        )
+        message, ancillary = b"", list[tuple[int, int, bytes]]()
+        # A client that leaves without reading what it was told resets its connection.
+        with suppress(ConnectionError):
+            message, ancillary, _flags, _address = client.recvmsg(
+                _MESSAGE_BYTES_MAX, socket.CMSG_SPACE(size)
+            )
         process = next((pid for pid, each in self._processes.items() if each is client), None)
         if not message:
             self._drop(client, process)
@@ -131,7 +134,9 @@ class ForkServer:
         for stream in streams:
             os.close(stream)
         self._processes[process] = client
-        client.send(b"%d" % process)
+        # A client that went away meanwhile takes its process along when its end is read.
+        with suppress(ConnectionError):
+            client.send(b"%d" % process)
         return None
 
     def _leave(self) -> None:
