@@ -21,6 +21,7 @@ from stratagem import limits
 from stratagem.errors import StorageBusy, StorageUnavailable
 from stratagem.storage.postgres.connection import connect
 from stratagem.storage.postgres.pool import Pool
+from tests import forkserver
 from tests.contracts.samples import TESTER, a_note, append, examine, notes, text_of
 from tests.faults.proxy import Proxy
 from tests.faults.test_postgres import cut_all, opened, through
@@ -418,7 +419,7 @@ def test_many_processes_write_one_chain(server: Server, tmp_path: Path, turns: i
     script, workspace = tmp_path / "appending.py", a_workspace()
     script.write_text(APPENDING)
     command = [sys.executable, str(script), server.address, workspace, str(turns)]
-    processes = [subprocess.Popen([*command, f"p{at}"]) for at in range(4)]
+    processes = [forkserver.Process([*command, f"p{at}"]) for at in range(4)]
 
     ended = [each.wait(60) for each in processes]
 

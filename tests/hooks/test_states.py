@@ -69,7 +69,7 @@ def test_a_database_that_cannot_be_used_is_answered_with_nothing(
 
     with state(database):
         answers = [
-            client.send(step, {"STRATAGEM_DEBUG": "", "STRATAGEM_HOOK_TIME_LIMIT": "3"})
+            client.send(step, {"STRATAGEM_DEBUG": "", "STRATAGEM_HOOK_TIME_LIMIT": "1"})
             for step in ("start", "prompt", "failure", "stop")
         ]
 
@@ -129,8 +129,14 @@ def test_what_was_captured_waits_until_the_database_can_be_written(tmp_path: Pat
 def test_prompts_and_tools_import_nothing_heavy(step: str, tmp_path: Path) -> None:
     make_project(tmp_path)
     client = Client("claude-code", tmp_path)
-    client.send("start")
-    event = json.dumps(client.events[step]).replace("$CWD", str(tmp_path))
+    start, event = (
+        json.dumps(client.events[each]).replace("$CWD", str(tmp_path)).encode()
+        for each in ("start", step)
+    )
+    # A process of its own compiles the patterns that it keeps for those that follow.
+    command = [sys.executable, "-m", "stratagem", "hook", "claude-code"]
+    patient = {**os.environ, "STRATAGEM_HOOK_TIME_LIMIT": "60"}
+    subprocess.run(command, input=start, env=patient, capture_output=True, check=True)
     script = (
         "import os, sys\n"
         "end = os._exit\n"
@@ -144,7 +150,7 @@ def test_prompts_and_tools_import_nothing_heavy(step: str, tmp_path: Path) -> No
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", script], input=event.encode(), capture_output=True, check=True
+        [sys.executable, "-c", script], input=event, env=patient, capture_output=True, check=True
     )
 
     imported = set(done.stderr.decode().split())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
+from tests import forkserver
 from tests.surfaces.cli.console import Cli
 from tests.unit.gateway.handlers.upstream.servers import SERVER
 
@@ -115,7 +115,7 @@ def test_webhooks_definitions_and_documents_are_added_and_removed(cli: Cli) -> N
 
 
 def test_an_mcp_server_is_added_listed_and_refreshed(cli: Cli) -> None:
-    added = cli("tools", "add", "up", "--mcp", f"{sys.executable} {SERVER}")
+    added = cli("tools", "add", "up", "--mcp", f"{forkserver.program()} {SERVER}")
     called = cli("tools", "call", "add", '{"a": 2, "b": 3}')
     servers = cli("tools", "servers")
     cli("tools", "refresh", "up")
@@ -128,7 +128,7 @@ def test_an_mcp_server_is_added_listed_and_refreshed(cli: Cli) -> None:
 
 def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
     servers = {
-        "up": {"command": sys.executable, "args": [str(SERVER)]},
+        "up": {"command": forkserver.program(), "args": [str(SERVER)]},
         "web": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer hunter22"}},
         "old": {"type": "sse", "url": "https://x.example/sse"},
     }
@@ -154,7 +154,7 @@ def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
 def test_servers_of_cursors_own_file_are_imported(cli: Cli) -> None:
     shutil.copy(SERVER, "server.py")
     Path(".cursor").mkdir()
-    entry = {"command": sys.executable, "args": ["${workspaceFolder}/server.py"]}
+    entry = {"command": forkserver.program(), "args": ["${workspaceFolder}/server.py"]}
     Path(".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"up": entry}}), "utf-8")
 
     planned = cli("tools", "import", ".cursor/mcp.json", "--dry-run")

@@ -14,6 +14,7 @@ from stratagem.surfaces.mcp.client_identity import process_caller
 from stratagem.surfaces.mcp.first_requests import FirstRequests
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
+from tests import forkserver
 from tests.surfaces.mcp.clients import INITIALIZE, Stdio, server_command
 
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
@@ -84,7 +85,7 @@ def converse(path: Path, lines: list[str], *, library: bool = False) -> list[dic
     """Return what a server answers to lines, in the order of its ids."""
     command = server_command("stdio", path, embedder="none")
     command[2] = (ALL_BY_LIBRARY if library else "") + command[2]
-    done = subprocess.run(
+    done = forkserver.run(
         command, input="\n".join(lines), capture_output=True, text=True, timeout=60, check=True
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
