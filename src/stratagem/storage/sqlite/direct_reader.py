@@ -23,7 +23,7 @@ from stratagem.storage.sqlite.plain_hash import sha256
 __all__ = ["FORMAT", "READ_MODELS_FORMAT", "Content", "DirectReader", "UnreadableError"]
 
 # As `format` has them; a test compares.
-FORMAT: Final = 3
+FORMAT: Final = 4
 READ_MODELS_FORMAT: Final = 10
 _FACET_MARK: Final = "\x01"
 _SQL: Final = os.path.join(os.path.dirname(__file__), "sql", "direct_queries.sql")
