@@ -55,9 +55,12 @@ with stratagem.open("{place}") as db:
     db.memory.recall("city")
 """
 # Each takes longer to import than a recall takes to answer.
-HEAVY = ("numpy", "asyncio", "ssl", "rich", "importlib.metadata", "stratagem.knowledge.service",
+HEAVY = ("numpy", "asyncio", "ssl", "rich", "importlib.metadata", "zipfile", "stratagem.knowledge.service",
          "stratagem.knowledge.models", "stratagem.search.analysis", "stratagem.debugging.service",
          "stratagem.gateway.service", "stratagem.storage.sqlite.examination")  # fmt: skip
+
+# As many modules of ours as a recall imports, and a few more; each takes a third of a millisecond.
+OWN_MODULES_MAX = 185
 
 
 def imported(code: str, folder: Path) -> list[str]:
@@ -95,6 +98,8 @@ def test_a_recall_imports_only_what_it_needs(code: str, tmp_path: Path) -> None:
     modules = imported(code.replace("{place}", str(tmp_path / "a.db")), tmp_path)
 
     assert [name for name in HEAVY if name in modules] == []
+    own = [name for name in modules if name.startswith("stratagem")]
+    assert len(own) <= OWN_MODULES_MAX, own
 
 
 def test_what_the_package_offers_is_for_users() -> None:

@@ -102,6 +102,12 @@ def test_a_server_starts_without_the_database_and_without_what_is_for_people() -
     assert loaded & {"numpy", "apsw", "rich", "stratagem.bootstrap"} == set()
 
 
+def test_a_client_on_stdio_is_answered_without_an_event_loop() -> None:
+    loaded = modules_after("import stratagem.surfaces.mcp.stdio")
+
+    assert loaded & {"asyncio", "ssl", "mcp", "pydantic", "secrets"} == set()
+
+
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
 def test_a_person_is_asked_before_something_is_erased(cli: Cli, answer: str, code: int) -> None:
     cli("store", "city", "Oslo")
