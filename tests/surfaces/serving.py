@@ -208,7 +208,8 @@ def serving(
 
 
 def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
-    end = time.monotonic() + 60
+    # Several workers import everything; a busy machine takes more than a minute for them.
+    end = time.monotonic() + 240
     while time.monotonic() < end:
         found = _ADDRESS.findall(log.read_text("utf-8"))
         # A database that is served again has the address of each server in one log.
