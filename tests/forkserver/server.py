@@ -34,6 +34,8 @@ _MODULES = ("mcp.client.stdio", "mcp.server.mcpserver", "uvicorn.lifespan.on", "
 _SCRIPTS = re.compile(r"\.(inside|workers)\.|\.__main__$")
 _MESSAGE_BYTES_MAX = 200_000
 _STREAMS = 3
+# Whoever starts it uses it at once, unless killed meanwhile.
+_SECONDS_ALONE_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class ForkServer:
     def serve(self) -> Request | None:
         """Return in a new process, with what it shall do; or with nothing, in the end."""
         while True:
-            for key, _events in self._selector.select():
+            ready = self._selector.select(None if self._users else _SECONDS_ALONE_MAX)
+            for key, _events in ready:
                 if key.fileobj is self._listener:
                     self._selector.register(self._listener.accept()[0], selectors.EVENT_READ)
                 elif key.fileobj is self._woken:
@@ -90,7 +93,7 @@ class ForkServer:
                     request := self._receive(key.fileobj)
                 ):
                     return request
-            if self._is_left_alone:
+            if self._is_left_alone or not (ready or self._users):
                 return None
 
     _is_left_alone = False
