@@ -106,9 +106,9 @@ class TestRanking:
 
         rows = list(text_rows(7, 1, document))
 
-        assert rows[0][:4] == (1, 0, 6, ["7:red", "7:fish", "7:blue"])
-        assert rows[0].frequencies == '{"red":65538,"fish":65792,"blue":1}'
-        assert rows[1][:4] == (1, 1, 4, ["7:red", "7:fish", "7:green"])
+        assert rows[0][:4] == (1, 0, 6, "7:red 7:blue 7:fish")
+        assert rows[0].frequencies == '{"red":65538,"blue":1,"fish":65792}'
+        assert rows[1][:4] == (1, 1, 4, "7:green 7:red 7:fish")
 
 
 def ranked(store: Store, words: Sequence[str]) -> list[tuple[int, float]]:

@@ -18,7 +18,8 @@ import pytest
 import stratagem
 from stratagem.storage.log_copy import copy
 from stratagem.storage.postgres import schema
-from stratagem.storage.postgres.connection import PostgresSession
+from stratagem.storage.postgres.connection import Connection, PostgresSession
+from stratagem.storage.postgres.rows import column_types
 from stratagem.storage.postgres.statements import SQL, migrations
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import TESTER, Clock, Words, a_note, append, examine, notes, rebuild
@@ -115,34 +116,38 @@ class Plans:
     def __init__(self) -> None:
         self.seen: dict[tuple[int, str], set[str]] = {}
 
-    def note(self, session: PostgresSession, sql: str, parameters: Sequence[Any]) -> None:
-        known = (session.workspace, sql) in self.seen
-        if known or "$1" not in sql or not sql.startswith(RUNNING):
+    def note(self, connection: Connection, sql: str, given: Sequence[Any]) -> None:
+        # The first parameter of every statement about a workspace is its number.
+        if not (given and isinstance(given[0], int) and sql.startswith(RUNNING)):
             return
-        given = (session.workspace, *parameters)
-        rows = session.connection.execute(f"EXPLAIN {sql}".encode(), given, prepare=False)
+        if (given[0], sql) in self.seen:
+            return
+        rows = _execute(connection, f"EXPLAIN {sql}".encode(), given, prepare=False)
         plan = "\n".join(row[0] for row in rows)
-        self.seen[session.workspace, sql] = set(re.findall(r"_part\d+", plan))
+        self.seen[given[0], sql] = set(re.findall(r"_part\d+", plan))
+
+
+_execute = psycopg.Connection.execute
 
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> Plans:
     plans = Plans()
-    execute, many = PostgresSession.execute, PostgresSession.executemany
+    many = PostgresSession.executemany
 
     def executing(
-        session: PostgresSession, sql: str, parameters: Sequence[Any] = (), /, **options: Any
+        connection: Connection, sql: str | bytes, given: Sequence[Any] = (), **options: Any
     ) -> Any:
-        plans.note(session, sql, parameters)
-        return execute(session, sql, parameters, **options)
+        plans.note(connection, sql if isinstance(sql, str) else sql.decode(), given)
+        return _execute(connection, sql, given or None, **options)
 
     def executing_many(session: PostgresSession, sql: str, rows: Iterable[Sequence[Any]], /) -> Any:
         given = list(rows)
-        if given:
-            plans.note(session, sql, given[0])
+        if given and not column_types(sql):
+            plans.note(session.connection, sql, (session.workspace, *given[0]))
         return many(session, sql, given)
 
-    monkeypatch.setattr(PostgresSession, "execute", executing)
+    monkeypatch.setattr(psycopg.Connection, "execute", executing)
     monkeypatch.setattr(PostgresSession, "executemany", executing_many)
     return plans
 

@@ -71,6 +71,32 @@ def test_those_who_wait_are_committed_together(threads: ThreadPoolExecutor) -> N
     assert committing.sizes == [1, 9]
 
 
+def test_those_who_queue_up_while_a_commit_begins_are_admitted(
+    threads: ThreadPoolExecutor,
+) -> None:
+    committing = Committing()
+    writers: WriterQueue
+
+    def commit(batch: list[Ticket]) -> None:
+        if not committing.begun.is_set():
+            committing.begun.set()
+            assert committing.open.wait(20)
+        writers.admit(batch)
+        committing(batch)
+
+    writers = WriterQueue(commit, batch_max=8)
+    first = threads.submit(writers.write, lambda _: "first", ME)
+    committing.begun.wait(10)
+    others = [threads.submit(writers.write, lambda _, n=n: n, ME) for n in range(9)]
+    queued(writers, 9)
+
+    committing.open.set()
+
+    assert first.result(10) == "first"
+    assert [each.result(10) for each in others] == list(range(9))
+    assert committing.sizes == [8, 2]
+
+
 def test_a_group_has_a_limit(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
     writers = WriterQueue(committing, batch_max=4)

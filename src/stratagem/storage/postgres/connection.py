@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import orjson
 import psycopg
@@ -15,6 +14,7 @@ from psycopg import pq
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8BinaryDumper
 
 from stratagem import limits
@@ -29,17 +29,27 @@ from stratagem.errors import (
 )
 from stratagem.places import is_readable
 from stratagem.storage.postgres.pool import Pool
+from stratagem.storage.postgres.rows import (
+    VECTOR,
+    EncodedArray,
+    EncodedArrayDumper,
+    StoredVector,
+    column_types,
+    encode_rows,
+    encode_vector,
+)
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational.session import Parameter
 
 __all__ = [
+    "NO_ROWS",
+    "READS",
     "SCHEMA",
     "Connection",
     "Durability",
     "PooledSession",
     "PostgresCursor",
     "PostgresSession",
-    "StoredVector",
     "connect",
     "translate_error",
     "translating_errors",
@@ -47,14 +57,15 @@ __all__ = [
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
-PostgresCursor = psycopg.Cursor[tuple[Any, ...]]
 Durability = Literal["full", "fast"]
 
 # Apart from the tables of other programs in the same database.
 SCHEMA = "stratagem"
 # How many neighbours an index looks at in one go: as many as a search asks for.
 _NEIGHBOURS = 200
-_READS = ("SELECT", "WITH")
+_PREPARED_MAX = 500
+# What statements begin with that only read.
+READS = ("SELECT", "WITH")
 # The connection broke: whether the server ran the statement is not known here.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 # A connection that is refused has no code of its own: the driver has only the server's words.
@@ -69,19 +80,39 @@ _WATCHING: dict[str, Any] = {
 _BUSY = (faults.LockNotAvailable, faults.DeadlockDetected, faults.SerializationFailure)
 
 
-class StoredVector(bytes):
-    """A vector as this machine keeps it in memory: 32-bit numbers, one after the other."""
-
-
 class _VectorDumper(Dumper):
-    """Sends a vector in pgvector's own form: the count, and numbers with the high byte first."""
+    """Sends a vector in pgvector's own form."""
 
     format = pq.Format.BINARY
 
     def dump(self, obj: StoredVector) -> Buffer:
-        count = len(obj) // 4
-        numbers = struct.unpack(f"={count}f", obj)
-        return struct.pack(f">HH{count}f", count, 0, *numbers)
+        return encode_vector(obj)
+
+
+class PostgresCursor(Protocol):
+    """The rows of a statement that was run, as the driver converts them."""
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the next row."""
+        ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows that are left."""
+        ...
+
+
+class _NoRows:
+    """What a statement gives that was not run yet, or gives nothing."""
+
+    def fetchone(self) -> None:
+        """Return nothing."""
+
+    def fetchall(self) -> list[tuple[object, ...]]:
+        """Return nothing."""
+        return []
+
+
+NO_ROWS: Final = _NoRows()
 
 
 def connect(
@@ -131,6 +162,9 @@ def prepare(
     # Always of one size: a statement is then prepared once for all numbers.
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(StoredVector, _VectorDumper)
+    connection.adapters.register_dumper(EncodedArray, EncodedArrayDumper)
+    # Each statement is prepared once; by default a connection forgets all but the last hundred.
+    connection.prepared_max = _PREPARED_MAX
     connection.execute(
         f"{SQL['search_path'].replace('{schema}', SCHEMA)}; "
         f"SET lock_timeout TO {round(lock_wait_seconds * 1000)}; "
@@ -156,18 +190,41 @@ class PostgresSession:
         if "$" not in sql:
             # BEGIN and the like: nothing is gained by preparing them.
             return self.connection.execute(sql.encode(), prepare=False)
+        if column_types(sql):
+            self.executemany(sql, [parameters])
+            return NO_ROWS
         given: tuple[Parameter, ...] = (self.workspace, *parameters)
-        if sql.startswith(_READS):
+        if sql.startswith(READS):
             given = tuple(map(_without_nul, given))
         return self.connection.execute(sql.encode(), given, binary=binary)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Parameter]], /) -> None:
-        given = [(self.workspace, *row) for row in rows]
-        if len(given) == 1:
-            # Most writes are about one record, and this takes half of the time for it.
-            self.connection.execute(sql.encode(), given[0])
+        if types := column_types(sql):
+            self.send_rows(sql, types, rows)
         else:
+            given = [(self.workspace, *row) for row in rows]
             self.connection.cursor().executemany(sql.encode(), given)
+
+    def send_rows(
+        self, sql: str, types: tuple[str, ...], rows: Iterable[Sequence[Parameter]]
+    ) -> None:
+        """Run a statement once for some rows."""
+        numbers = {VECTOR: self._vector_type_number()} if VECTOR in types else {}
+        arrays = encode_rows(types, rows, numbers)
+        if arrays:
+            self.connection.execute(sql.encode(), (self.workspace, *arrays))
+
+    def _vector_type_number(self) -> int:
+        """Return the number that the database gave to pgvector's type when it was installed."""
+        known = self.connection.adapters.types
+        if (info := known.get(VECTOR)) is None:
+            # Not by the driver's own way: it begins and ends a transaction where it cannot know, in
+            # a pipeline, that there is one.
+            found = self.connection.execute(SQL["vector_type"].encode()).fetchone()
+            assert found is not None, "the tables could not be made without it"
+            info = TypeInfo(VECTOR, found[0], 0)
+            known.add(info)
+        return info.oid
 
 
 def _without_nul(value: Parameter) -> Parameter:

@@ -10,7 +10,8 @@ from typing import Protocol, cast
 from stratagem.engine.lineage import View
 from stratagem.engine.records import FACET_MARK, Kinds
 from stratagem.storage.contract import ScoredPassage, ScoredVersion, TextTraits, VectorRow
-from stratagem.storage.postgres.connection import PostgresCursor, StoredVector
+from stratagem.storage.postgres.connection import PostgresCursor
+from stratagem.storage.postgres.rows import StoredVector
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import query_terms, term_query
 from stratagem.storage.relational.cache import NameCache

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -31,6 +31,7 @@ from stratagem.places import display_place
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examination, maintenance, pool, repair, schema
+from stratagem.storage.postgres.batch_session import BatchSession
 from stratagem.storage.postgres.connection import (
     Connection,
     Durability,
@@ -48,7 +49,6 @@ from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.session import Shape
 from stratagem.storage.relational.store import SqlStore
 from stratagem.storage.relational.writer import Adapters, SqlWriter
 from stratagem.storage.rescue import Salvage
@@ -60,8 +60,29 @@ T = TypeVar("T")
 _TENDED_EVENTS = 1_000
 # A workspace as large as this is counted by the server, and again each time it has doubled.
 _COUNTED_EVENTS = 64
-# The newest event, the version of the read models, and the mark of an unfinished copy.
-_HEAD_TO_WRITE_AFTER = Shape[tuple[int, int, bytes, int, str | None]]()
+
+
+class _HeadRow(NamedTuple):
+    """Where the log ends, and what else a writer has to know of the workspace."""
+
+    sequence: int
+    at: int
+    hash: bytes
+    read_models: int
+    unfinished_copy: str | None
+    embedder: str | None
+    has_projections: bool
+
+    @property
+    def head(self) -> Head:
+        """The newest event."""
+        return Head(self.sequence, self.at, self.hash)
+
+    def tell(self, cache: WriterCache) -> None:
+        """Spare writers the statements for what nearly all of them ask."""
+        cache.settings["embedder"] = self.embedder
+        if not self.has_projections:
+            cache.projections = []
 
 
 class PostgresStore(SqlStore):
@@ -241,9 +262,8 @@ class PostgresStore(SqlStore):
     @contextmanager
     def writing(self, connection: Connection) -> Iterator[None]:
         """Hold the workspace's head for the length of a transaction."""
-        connection.execute("BEGIN", prepare=False)
         try:
-            self._lock(self.session(connection))
+            self._begin(connection)
         except BaseException:
             _undo(connection)
             raise
@@ -310,9 +330,17 @@ class PostgresStore(SqlStore):
             connection, self._writer = self._writer, None
             self._writer_pool.give(connection)
 
-    def _lock(self, session: PostgresSession) -> None:
-        """Wait for this workspace's turn to write."""
-        row = session.execute(SQL["lock_head"]).fetchone()
+    def _begin(self, connection: Connection) -> _HeadRow | None:
+        """Begin a transaction, wait for this workspace's turn to write, and read the log's end.
+
+        In a pipeline all of this is one round trip: a statement sees what was committed before it
+        began, and the last one begins when the lock is held.
+        """
+        session = self.session(connection)
+        session.execute("BEGIN")
+        lock = session.execute(SQL["lock_head"])
+        head = session.execute(SQL["head_to_write_after"])
+        row = lock.fetchone()
         if row is None:
             raise StorageUnavailable(
                 "The workspace was removed while it was open.",
@@ -322,26 +350,24 @@ class PostgresStore(SqlStore):
         if self._server_clock:
             # Servers on several machines then agree on the time.
             self._ahead = row[0] - self._adapters.clock()
+        found = head.fetchone()
+        return None if found is None else _HeadRow(*found)
 
     def _head(self, connection: Connection) -> Head:
         return self.reader_over(self.session(connection)).log.head()
 
-    def _head_to_write_after(self, connection: Connection) -> Head:
-        """Return the head, once this workspace is held.
+    def _head_to_write_after(self, session: PostgresSession, row: _HeadRow) -> Head:
+        """Return the head, once this workspace is held, if it can be written after.
 
         Raises:
             DatabaseTooNew: A newer server made the read models anew while this one was running.
             CopyUnfinished: Something is being copied into it.
         """
-        session = self.session(connection)
-        row = make_queries(session).row(_HEAD_TO_WRITE_AFTER, "head_to_write_after")
-        assert row is not None, "a workspace has a first event before it has a second"
-        schema.check_read_models(self, row[3])
+        schema.check_read_models(self, row.read_models)
         if not self.copying:
-            refuse_unfinished(row[4], self.location)
-        head = Head(*row[:3])
-        self._clock_watch.look(head, self.now(), lambda: self.reader_over(session).log)
-        return head
+            refuse_unfinished(row.unfinished_copy, self.location)
+        self._clock_watch.look(row.head, self.now(), lambda: self.reader_over(session).log)
+        return row.head
 
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
         """Run work in a transaction with every other writer of the workspace kept out."""
@@ -349,9 +375,11 @@ class PostgresStore(SqlStore):
         with self._writers.leading, translating_errors(self.location):
             self._last_commit = None
             try:
-                with self._committing(self._begin_writing()) as connection:
-                    self._head_to_write_after(connection)
-                    return work(self.session(connection))
+                connection, row = self._begin_writing()
+                with self._committing(connection):
+                    session = self.session(connection)
+                    self._head_to_write_after(session, row)
+                    return work(session)
             finally:
                 self._return_writer()
 
@@ -376,24 +404,28 @@ class PostgresStore(SqlStore):
         has appended to it, and what events say is still true. Where the answer to COMMIT was lost,
         return the new head, if there is one, and the error.
         """
-        connection = self._begin_writing()
-        session = self.session(connection)
-
-        writer = self.writer(session, cache)
+        pipeline = ExitStack()
+        connection, row = self._begin_writing(pipeline)
+        session = BatchSession(connection, self.number)
         # The new head once COMMIT was sent; None where nothing was appended.
         sent, head = False, None
         try:
-            with connection.pipeline():
-                before = self._head_to_write_after(connection)
+            with pipeline:
+                before = self._head_to_write_after(session, row)
                 if before == known:
                     cache.forget_unlogged()
                 else:
                     cache.clear()
-                after = BatchRunner(writer, (psycopg.Error,)).run(batch, before)
+                row.tell(cache)
+                writer = self.writer(session, cache)
+                running = BatchRunner(writer, (psycopg.Error,))
+                after = running.run(batch, before, self._writers.admit)
+                session.flush()
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
-            sent, head = True, after if after.sequence > before.sequence else None
-            connection.execute("COMMIT", prepare=False)
+                    head = after
+                sent = True
+                session.execute("COMMIT")
             self._last_commit = after, cache
             self._maintain_if_grown(before.sequence, after.sequence)
         except psycopg.Error as error:
@@ -406,20 +438,27 @@ class PostgresStore(SqlStore):
             raise
         return None
 
-    def _begin_writing(self) -> Connection:
-        """Return the writer's connection, with a transaction begun and the head locked."""
+    def _begin_writing(self, pipeline: ExitStack | None = None) -> tuple[Connection, _HeadRow]:
+        """Return the writer's connection, with a transaction begun and the head locked.
+
+        `pipeline`, where given, ends the pipeline that all statements are sent in.
+        """
         for again in (True, False):
             connection = self._writing_connection()
             try:
-                connection.execute("BEGIN", prepare=False)
-                self._lock(self.session(connection))
+                with ExitStack() as begun:
+                    if pipeline is not None:
+                        begun.enter_context(connection.pipeline())
+                    row = self._begin(connection)
+                    assert row is not None, "a workspace has a first event before it has a second"
+                    if pipeline is not None:
+                        pipeline.push(begun.pop_all())
+                    return connection, row
             except psycopg.OperationalError:
                 _undo(connection)
                 # Nothing was done yet: a server that was restarted deserves another try.
                 if not (again and connection.closed):
                     raise
-            else:
-                return connection
         raise AssertionError("the second try returns or raises")
 
     def _confirm_commit(self, head: Head | None, lost: psycopg.Error) -> None:
@@ -432,7 +471,7 @@ class PostgresStore(SqlStore):
             if head is None:
                 # No event: vectors, a lease, a result. It may all be written again.
                 raise lost
-            connection = self._begin_writing()
+            connection, _ = self._begin_writing()
             found = self.reader_over(self.session(connection)).log.hash_of(head.sequence)
             connection.execute("ROLLBACK", prepare=False)
         except (psycopg.Error, StratagemError) as error:

@@ -23,7 +23,7 @@ _BETWEEN: Final = re.compile(r"[\x00-\x20\"'\\`\x7f]+")
 _QUOTED: Final = re.compile(r'"([^"]*)"')
 # Of each field, a byte: beyond it a term is no more telling.
 _COUNT_MAX: Final = 255
-_TITLE, _BODY, _CONTEXT = 16, 0, 8
+_TITLE, _CONTEXT = 16, 8
 
 
 class PassageRow(NamedTuple):
@@ -32,21 +32,23 @@ class PassageRow(NamedTuple):
     sequence: int
     passage: int
     tokens: int
-    terms: list[str]
+    # With a space between any two: no term has one in it.
+    terms: str
     frequencies: str
 
 
 def text_rows(workspace: int, sequence: int, document: IndexedText) -> Iterator[PassageRow]:
     """Yield the rows that a text is stored in: one for each passage."""
     title, context = _count_terms(document.title), _count_terms(document.context)
+    prefix = workspace_term(workspace, "")
     for place, passage in enumerate(document.passages):
-        counts: Counter[str] = Counter()
-        fields = (title, _TITLE), (_count_terms(passage), _BODY), (context, _CONTEXT)
-        for found, shift in fields:
+        body = _count_terms(passage)
+        counts = {term: min(count, _COUNT_MAX) for term, count in body.items()}
+        for found, shift in (title, _TITLE), (context, _CONTEXT):
             for term, count in found.items():
-                counts[term] += min(count, _COUNT_MAX) << shift
-        tokens = sum(found.total() for found, _ in fields)
-        terms = [workspace_term(workspace, term) for term in counts]
+                counts[term] = counts.get(term, 0) + (min(count, _COUNT_MAX) << shift)
+        tokens = title.total() + body.total() + context.total()
+        terms = f" {prefix}".join(["", *counts])[1:]
         yield PassageRow(sequence, place, tokens, terms, orjson.dumps(counts).decode())
 
 

@@ -9,7 +9,6 @@ import orjson
 
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import IndexedText, Indexer
-from stratagem.storage.postgres.connection import StoredVector
 from stratagem.storage.postgres.reader import (
     VECTOR_INDEX,
     PostgresSearch,
@@ -17,6 +16,7 @@ from stratagem.storage.postgres.reader import (
     WorkspaceSession,
     make_queries,
 )
+from stratagem.storage.postgres.rows import StoredVector
 from stratagem.storage.postgres.terms import text_rows
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries

@@ -45,6 +45,8 @@ class WriterCache(NameCache):
         self.projections: list[Registration] | None = None
         # The texts of the newest messages of sessions, by sequence: those that follow ask for them.
         self.turn_texts: dict[int, str] = {}
+        # The newest messages of sessions, newest first, by space, session and branch.
+        self.turns: dict[tuple[int, str, int], list[int]] = {}
 
     def forget_unlogged(self) -> None:
         """Forget what may have changed although the log has not: all that no event says."""
@@ -59,3 +61,4 @@ class WriterCache(NameCache):
         self.branches_by_name.clear()
         self.projections = None
         self.turn_texts.clear()
+        self.turns.clear()

@@ -22,7 +22,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -33,7 +33,12 @@ from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
 from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["BatchRunner", "Ticket", "WriterQueue"]
+__all__ = ["RELEASE", "ROLLBACK_TO", "SAVEPOINT", "BatchRunner", "Ticket", "WriterQueue"]
+
+# How a piece of work among several is begun, undone and ended.
+SAVEPOINT: Final = "SAVEPOINT work"
+ROLLBACK_TO: Final = "ROLLBACK TO work"
+RELEASE: Final = "RELEASE work"
 
 T = TypeVar("T")
 
@@ -142,9 +147,7 @@ class WriterQueue:
         batch: list[Ticket] = []
         with self.leading:
             try:
-                with self._order:
-                    count = min(len(self._queue), self._batch_max)
-                    batch.extend(self._queue.popleft() for _ in range(count))
+                self.admit(batch)
                 self._commit(batch)
             except Exception as error:  # noqa: BLE001 -- each raises it in its own thread
                 _fail_pending(batch, error)
@@ -157,6 +160,15 @@ class WriterQueue:
                 # The first is the leader itself, which never went to sleep or was woken to lead.
                 for ticket in batch[1:]:
                     ticket.wake()
+
+    def admit(self, batch: list[Ticket]) -> None:
+        """Add those that wait to a batch, as far as there is room in it.
+
+        A store whose transactions take a while to begin does it again once one has begun.
+        """
+        with self._order:
+            count = min(len(self._queue), self._batch_max - len(batch))
+            batch.extend(self._queue.popleft() for _ in range(count))
 
     def _count(self, batch: list[Ticket]) -> None:
         """Count a batch; whoever leads is alone."""
@@ -196,13 +208,28 @@ class BatchRunner:
         self._faults = faults
         self._transaction = SqlTransaction(writer)
 
-    def run(self, batch: list[Ticket], head: Head) -> Head:
-        """Run the work of a batch, and return the new head."""
+    def run(
+        self,
+        batch: list[Ticket],
+        head: Head,
+        admit: Callable[[list[Ticket]], object] = lambda _batch: None,
+    ) -> Head:
+        """Run the work of a batch, and return the new head.
+
+        `admit` adds those that have queued up meanwhile to the batch: they are run, too.
+        """
+        admit(batch)
+        ended = 0
         if len(batch) == 1:
             # Rolling back the whole transaction undoes a single piece of work.
-            return self._run(batch[0], head)
-        for ticket in batch:
-            head = self._run_apart(ticket, head)
+            head = self._run(batch[0], head)
+            ended = 1
+            admit(batch)
+        while ended < len(batch):
+            for ticket in batch[ended:]:
+                head = self._run_apart(ticket, head)
+                ended += 1
+            admit(batch)
         return head
 
     def _run(self, ticket: Ticket, head: Head) -> Head:
@@ -219,7 +246,7 @@ class BatchRunner:
     def _run_apart(self, ticket: Ticket, head: Head) -> Head:
         """Run one piece of work of several; undo it alone if it fails."""
         session = self.writer.queries.session
-        session.execute("SAVEPOINT work")
+        session.execute(SAVEPOINT)
         try:
             head = self._run(ticket, head)
         except self._faults:
@@ -229,6 +256,6 @@ class BatchRunner:
             ticket.error = error
             # It may hold numbers and names that are being undone.
             self.writer.cache.clear()
-            session.execute("ROLLBACK TO work")
-        session.execute("RELEASE work")
+            session.execute(ROLLBACK_TO)
+        session.execute(RELEASE)
         return head

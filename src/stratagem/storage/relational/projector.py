@@ -17,6 +17,7 @@ that row alone, because the ancestor still shows it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +47,8 @@ _TOGETHER_MIN = 4
 # As many messages as are remembered for those that follow; a longer one is read again.
 _TURNS_MAX = 256
 _TURN_CHARS_MAX = 1_000
+# Of so many sessions it is remembered which messages are the newest.
+_SESSIONS_MAX = 1_024
 
 CONTENT_PURGED: Final = "ContentPurged"
 BRANCH_EVENTS: Final = frozenset(
@@ -300,7 +303,11 @@ class Projector:
         }
         texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
         sequences: list[int] = []
-        for cut in self._lineage(fact):
+        own, *ancestors = self._lineage(fact)
+        missing = wanted - len(texts)
+        if missing > 0:
+            sequences += self._newest_turns(spaces, session, own, wanted)[:missing]
+        for cut in ancestors:
             missing = wanted - len(texts) - len(sequences)
             if missing > 0:
                 sequences += self._turns(spaces, session, cut, missing)
@@ -313,6 +320,18 @@ class Projector:
             for kind in self._kinds.giving_context
             if (number := self._records.space_id(Space(kind, namespace))) is not None
         ]
+
+    def _newest_turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
+        """Return the newest messages of a session on a branch, which are remembered."""
+        remembered = self._writer.cache.turns
+        if len(remembered) >= _SESSIONS_MAX:
+            remembered.clear()
+        for space in spaces:
+            if (space, session, cut.branch) not in remembered:
+                found = self._turns([space], session, cut, limit)
+                remembered[space, session, cut.branch] = found
+        known = (remembered[space, session, cut.branch] for space in spaces)
+        return sorted(chain.from_iterable(known), reverse=True)[:limit]
 
     def _turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
         found = [
@@ -348,6 +367,14 @@ class Projector:
                 texts[sequence] = text.body if text else ""
         return texts
 
+    def _remember_newest(self, turns: Sequence[tuple[int, str, int, int]]) -> None:
+        """Add messages that were written to those that are remembered of their sessions."""
+        for space, session, branch, sequence in turns:
+            known = self._writer.cache.turns.get((space, session, branch))
+            if known is not None and self._indexer is not None:
+                known.insert(0, sequence)
+                del known[self._indexer.context_window :]
+
     def _write(self, rows: _Rows, repeated: Mapping[int, int]) -> None:
         tables: tuple[tuple[str, Sequence[Sequence[Parameter]]], ...] = (
             ("insert_version", rows.versions),
@@ -360,6 +387,7 @@ class Projector:
         for name, table in tables:
             if table:
                 self._queries.run_many(name, table)
+        self._remember_newest(rows.turns)
         if rows.vectors:
             self._writer.documents.add_own_vectors(rows.vectors)
         if rows.texts and self._indexer is not None:

@@ -2,6 +2,8 @@
 --
 -- $1 is the workspace in every one of them. {probes}, {visible}, {spaces}, {tags} are fragments that
 -- `statements.py` expands for the depth of a lineage; a lineage's cuts (branch, limit) come last.
+-- A statement with `unnest(…) AS rows` is run for any number of rows at once: each of its arrays is one
+-- column of them (`rows.py`).
 
 -- name: probe
 -- Fragment: the latest version of a subject on one branch of a lineage.
@@ -35,12 +37,14 @@ SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
 SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
 -- name: head_to_write_after
--- The newest event, which version of the read models the workspace has come to, and the mark of a
--- copy that is not finished.
-SELECT e.seq, e.at, e.hash, s.value, c.value
+-- The newest event, which version of the read models the workspace has come to, the mark of a copy
+-- that is not finished, the embedder, and whether there are projections.
+SELECT e.seq, e.at, e.hash, s.value, c.value, m.value,
+    EXISTS (SELECT FROM projections p WHERE p.workspace = $1)
 FROM events e
 LEFT JOIN settings s ON s.workspace = $1 AND s.name = 'read_models_version'
 LEFT JOIN settings c ON c.workspace = $1 AND c.name = 'unfinished_copy'
+LEFT JOIN settings m ON m.workspace = $1 AND m.name = 'embedder'
 WHERE e.workspace = $1 ORDER BY e.seq DESC LIMIT 1
 
 -- name: branch_by_name
@@ -573,7 +577,9 @@ SELECT texts FROM text_totals WHERE workspace = $1
 
 -- name: count_texts
 -- Passages were added, with so many tokens.
-INSERT INTO text_totals (workspace, texts, tokens) VALUES ($1, $2, $3)
+INSERT INTO text_totals (workspace, texts, tokens)
+SELECT $1, sum(rows.texts), sum(rows.tokens)
+FROM unnest($2::bigint[], $3::bigint[]) AS rows (texts, tokens)
 ON CONFLICT (workspace) DO UPDATE SET
     texts = text_totals.texts + excluded.texts, tokens = text_totals.tokens + excluded.tokens
 
@@ -639,6 +645,10 @@ SELECT coalesce((SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regcl
 -- Take away an index that was never finished, while others write.
 DROP INDEX CONCURRENTLY IF EXISTS vectors_near_{workspace}_{dimensions}
 
+-- name: vector_type
+-- The number of pgvector's type in this database.
+SELECT 'vector'::regtype::oid::bigint
+
 -- name: vector_dimensions
 -- How many numbers the newest vector has.
 SELECT vector_dims(vector) FROM vectors WHERE workspace = $1 ORDER BY id DESC LIMIT 1
@@ -680,7 +690,8 @@ ORDER BY score DESC, x.seq DESC LIMIT $3
 
 -- name: insert_own_vector
 -- Keep a vector that a caller wrote.
-INSERT INTO own_vectors (workspace, seq, vector) VALUES ($1, $2, $3::vector)
+INSERT INTO own_vectors (workspace, seq, vector)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::vector[]) AS rows
 
 -- name: superseded_after
 -- Versions that were superseded after a sequence.
@@ -732,7 +743,8 @@ SELECT id FROM subjects WHERE workspace = $1 AND space = $2 AND key = $3
 
 -- name: insert_subject
 -- Give a subject its number.
-INSERT INTO subjects (workspace, id, space, key) VALUES ($1, $2, $3, $4)
+INSERT INTO subjects (workspace, id, space, key)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS rows
 
 -- name: subject_ids
 -- The numbers of those subjects of a space whose keys are in an array.
@@ -746,44 +758,57 @@ SELECT max(id) FROM subjects WHERE workspace = $1
 -- Append an event.
 INSERT INTO events (workspace, seq, at, wall, branch, kind, space, subject, actor, request, origin,
     payload, salt, content_hash, hash)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+    $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::bigint[], $12::bytea[], $13::bytea[],
+    $14::bytea[], $15::bytea[]) AS rows
 
 -- name: insert_version
 -- Record what an event did to its subject.
-INSERT INTO versions (workspace, seq, subject, branch, space, seq_to, deleted, expires_at, chars)
-VALUES ($1, $2, $3, $4, $5, NULL, $6, $7, $8)
+INSERT INTO versions (workspace, seq, subject, branch, space, deleted, expires_at, chars)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[],
+    $7::bigint[], $8::bigint[]) AS rows
 
 -- name: supersede
 -- Close the version that another one replaces on its branch.
-UPDATE versions SET seq_to = $2 WHERE workspace = $1 AND seq = $3
+UPDATE versions SET seq_to = rows.seq_to
+FROM unnest($2::bigint[], $3::bigint[]) AS rows (seq_to, seq)
+WHERE versions.workspace = $1 AND versions.seq = rows.seq
 
 -- name: insert_tag
 -- Record a tag of a version.
-INSERT INTO tags (workspace, tag, seq) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+INSERT INTO tags (workspace, tag, seq)
+SELECT $1, rows.* FROM unnest($2::text[], $3::bigint[]) AS rows ON CONFLICT DO NOTHING
 
 -- name: insert_link
 -- Record what can be reached from a node.
 INSERT INTO links (workspace, node, outgoing, label, weight, seq, other)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::boolean[], $4::text[], $5::float8[], $6::bigint[],
+    $7::bigint[]) AS rows
 
 -- name: insert_number
 -- Record a number that a version is listed by.
-INSERT INTO numbers (workspace, space, name, value, seq) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO numbers (workspace, space, name, value, seq)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::text[], $4::float8[], $5::bigint[]) AS rows
 
 -- name: insert_turn
 -- Record a message of a session.
-INSERT INTO turns (workspace, space, session, branch, seq) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO turns (workspace, space, session, branch, seq)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS rows
 
 -- name: insert_text
 -- Index a passage of a text.
 INSERT INTO texts (workspace, seq, passage, tokens, terms, frequencies)
-VALUES ($1, $2, $3, $4, array_to_tsvector($5::text[]), $6::jsonb)
+SELECT $1, rows.seq, rows.passage, rows.tokens,
+    array_to_tsvector(string_to_array(rows.terms, ' ')), rows.frequencies::jsonb
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+    AS rows (seq, passage, tokens, terms, frequencies)
 
 -- name: insert_vector
 -- Keep the vector of a text.
 INSERT INTO vectors (workspace, id, seq, vector, checksum)
-SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector,
-    substring(sha256(int8send($2) || vector_send($3::vector)) FOR 8)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + rows.place, rows.seq,
+    rows.vector, substring(sha256(int8send(rows.seq) || vector_send(rows.vector)) FOR 8)
+FROM unnest($2::bigint[], $3::vector[]) WITH ORDINALITY AS rows (seq, vector, place)
 ON CONFLICT DO NOTHING
 
 -- name: copy_vectors
@@ -803,18 +828,21 @@ ON CONFLICT DO NOTHING RETURNING seq
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
 INSERT INTO vectors (workspace, id, seq, vector, checksum)
-SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector,
-    substring(sha256(int8send($2) || vector_send($3::vector)) FOR 8)
-WHERE EXISTS (SELECT 1 FROM unembedded WHERE workspace = $1 AND seq = $2)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + rows.place, rows.seq,
+    rows.vector, substring(sha256(int8send(rows.seq) || vector_send(rows.vector)) FOR 8)
+FROM unnest($2::bigint[], $3::vector[]) WITH ORDINALITY AS rows (seq, vector, place)
+WHERE EXISTS (SELECT 1 FROM unembedded u WHERE u.workspace = $1 AND u.seq = rows.seq)
 ON CONFLICT DO NOTHING
 
 -- name: insert_unembedded
 -- Remember that a text waits for its vector.
-INSERT INTO unembedded (workspace, seq) VALUES ($1, $2) ON CONFLICT DO NOTHING
+INSERT INTO unembedded (workspace, seq)
+SELECT $1, rows.* FROM unnest($2::bigint[]) AS rows ON CONFLICT DO NOTHING
 
 -- name: delete_unembedded
 -- A text has its vector now.
-DELETE FROM unembedded WHERE workspace = $1 AND seq = $2
+DELETE FROM unembedded USING unnest($2::bigint[]) AS rows (seq)
+WHERE unembedded.workspace = $1 AND unembedded.seq = rows.seq
 
 -- name: delete_vectors
 -- Throw all vectors away; another embedder will make them again.
@@ -827,7 +855,8 @@ ON CONFLICT DO NOTHING
 
 -- name: keep_tally
 -- Record how many live records of a kind a branch shows after this transaction.
-INSERT INTO tallies (workspace, branch, kind, seq, live) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO tallies (workspace, branch, kind, seq, live)
+SELECT $1, rows.* FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS rows
 ON CONFLICT (workspace, branch, kind, seq) DO UPDATE SET live = excluded.live
 
 -- name: insert_branch
@@ -850,7 +879,8 @@ SELECT fingerprint, result, first_seq, last_seq FROM requests WHERE workspace = 
 -- name: insert_request
 -- Remember the result of a request.
 INSERT INTO requests (workspace, actor, request, fingerprint, result, first_seq, last_seq)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+SELECT $1, rows.* FROM unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[],
+    $7::bigint[]) AS rows
 
 -- name: log_page
 -- A page of the whole log, with the names its events speak of.
@@ -995,7 +1025,8 @@ UPDATE projections SET processed = processed + $3 WHERE workspace = $1 AND name 
 
 -- name: insert_outbox
 -- Put an event in line for a projection.
-INSERT INTO outbox (workspace, projection, seq, subject) VALUES ($1, $2, $3, $4)
+INSERT INTO outbox (workspace, projection, seq, subject)
+SELECT $1, rows.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS rows
 
 -- name: requeue_outbox
 -- Put an event in line again, unless it still is.
@@ -1064,7 +1095,9 @@ WHERE workspace = $1 AND (actor, request) > ($2, $3) ORDER BY actor, request LIM
 -- name: keep_request
 -- Remember a request of another database, unless it is remembered already.
 INSERT INTO requests (workspace, actor, request, fingerprint, result, first_seq, last_seq)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+SELECT $1, rows.* FROM unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bigint[],
+    $7::bigint[]) AS rows
+ON CONFLICT DO NOTHING
 
 -- name: tables_there
 -- Whether anybody made the tables yet; like all that follow it is about no workspace.
