@@ -136,8 +136,12 @@ class HitReader:
     def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, _Judgement]]:
         found = self._ranking.found
         size = max(wanted, _READ_MIN)
-        for begin in range(0, len(found), size):
+        begin = 0
+        while begin < len(found):
             group = found[begin : begin + size]
+            begin += size
+            # Where few are good enough, a server is not asked for a few at a time.
+            size *= 2
             events = self._reader.log.contents([ranked.sequence for ranked in group])
             for ranked in group:
                 each = self._open(ranked, events[ranked.sequence])

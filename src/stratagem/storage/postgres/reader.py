@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.engine.records import FACET_MARK, Kinds
 from stratagem.storage.contract import ScoredPassage, ScoredVersion, TextTraits, VectorRow
@@ -16,6 +17,7 @@ from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import query_terms, term_query
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
+from stratagem.storage.relational.records import SqlRecords
 from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.relational.settings import SqlSettings
@@ -28,6 +30,7 @@ __all__ = [
     "WorkspaceSession",
     "make_queries",
     "make_reader",
+    "make_snapshot_reader",
 ]
 
 _COSINE_ROW = Shape[tuple[int, float]]()
@@ -39,8 +42,13 @@ _SCORES = {
     "euclidean": "-(x.vector <-> $7::vector)",
     "dot": "-(x.vector <#> $7::vector)",
 }
+# What a row says: how near a text is that was named, one of the nearest, or how many were compared.
+_KNOWN, _NEAREST, _LOOKED_FOR = 0, 1, 2
+# How many times the wanted number are looked for before it is known which of them a view shows.
+_COMPARED_FIRST = 5
 # The setting that says for how many dimensions the workspace has an index of its own.
 VECTOR_INDEX = "vector_index"
+_STATE_SETTINGS = ("embedder", VECTOR_INDEX)
 
 
 class WorkspaceSession(SqlSession, Protocol):
@@ -71,6 +79,24 @@ def make_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> Sq
         vectors=PostgresVectors(queries, session),
         vector_comparer=PostgresVectorComparer(queries, SqlSettings(queries), session.workspace),
     )
+
+
+def make_snapshot_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> SqlReader:
+    """Return a reader over a session whose transaction sees one state and only reads."""
+    queries = make_queries(session)
+    state = _SnapshotState(queries)
+    settings = _SnapshotSettings(queries, state)
+    reader = SqlReader(
+        queries,
+        kinds,
+        cache,
+        search=_SnapshotSearch(queries, session.workspace, state),
+        vectors=_SnapshotVectors(queries, session, state),
+        vector_comparer=PostgresVectorComparer(queries, settings, session.workspace),
+        records=_SnapshotRecords(queries, kinds, cache, state),
+    )
+    reader.settings = settings
+    return reader
 
 
 def _array(items: Sequence[int] | Sequence[str]) -> Parameter:
@@ -166,6 +192,91 @@ class PostgresVectors(SqlVectors):
         return [VectorRow(*row[:5], _from_pgvector(row[5]), 1.0) for row in rows]
 
 
+class _StateRow(NamedTuple):
+    """What nearly every search asks of a workspace."""
+
+    settings: Mapping[str, str | int | None] | None
+    spaces: Sequence[tuple[int, str, str]] | None
+    texts: int | None
+    unembedded: int
+
+
+class _SnapshotState:
+    """The state that a snapshot sees, read by one statement when any of it is first asked for."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+        self._row: _StateRow | None = None
+
+    @property
+    def row(self) -> _StateRow:
+        """What was read."""
+        if self._row is None:
+            self._row = self._queries.row_as(_StateRow, "snapshot_state")
+            assert self._row is not None, "it is made of subqueries"
+        return self._row
+
+
+class _SnapshotSettings(SqlSettings):
+    """The settings that a snapshot sees."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, queries: Queries, state: _SnapshotState) -> None:
+        super().__init__(queries)
+        self._state = state
+
+    def _read(self, name: str) -> str | int | None:
+        if name in _STATE_SETTINGS:
+            return (self._state.row.settings or {}).get(name)
+        return super()._read(name)
+
+
+class _SnapshotSearch(PostgresSearch):
+    """The full-text index as a snapshot sees it."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, queries: Queries, workspace: int, state: _SnapshotState) -> None:
+        super().__init__(queries, workspace)
+        self._state = state
+
+    def text_count(self) -> int:
+        return self._state.row.texts or 0
+
+
+class _SnapshotVectors(PostgresVectors):
+    """The vectors that a snapshot sees."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, queries: Queries, session: WorkspaceSession, state: _SnapshotState) -> None:
+        super().__init__(queries, session)
+        self._state = state
+
+    def pending_count(self) -> int:
+        return self._state.row.unembedded
+
+
+class _SnapshotRecords(SqlRecords):
+    """The records that a snapshot sees."""
+
+    __slots__ = ("_state",)
+
+    def __init__(
+        self, queries: Queries, kinds: Kinds, cache: NameCache, state: _SnapshotState
+    ) -> None:
+        super().__init__(queries, kinds, cache)
+        self._state = state
+
+    def spaces(self, kind: str | None = None) -> dict[int, Space]:
+        return {
+            number: Space(of, namespace)
+            for number, of, namespace in self._state.row.spaces or ()
+            if kind is None or of == kind
+        }
+
+
 class PostgresVectorComparer:
     """See `stratagem.storage.contract.VectorComparer`: pgvector compares."""
 
@@ -213,13 +324,28 @@ class PostgresVectorComparer:
         if self._settings.number(VECTOR_INDEX) == len(vector) // 4:
             near = self.nearest(view, query, spaces=spaces, tags=tags, depth=depth)
             return near, self.cosines(known, query)
+        if spaces is None and not tags:
+            compared = self._compare_first(view, vector, known, depth)
+            if compared is not None:
+                return compared
         given = (view.time, depth, *_filters(spaces, tags), vector, [*known])
         filters = {"spaces": spaces is not None, "tags": bool(tags)}
         sql = statement("compared_exact", len(view.lineage), len(given) + 1, **filters)
         rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
-        nearest = [ScoredVersion(at, cosine) for at, cosine, is_near in rows if is_near]
-        nearest.sort(key=lambda each: (-each.score, -each.sequence))
-        return nearest, {at: cosine for at, cosine, is_near in rows if not is_near}
+        return _nearest(rows), _known(rows)
+
+    def _compare_first(
+        self, view: View, vector: StoredVector, known: Sequence[int], depth: int
+    ) -> tuple[list[ScoredVersion], dict[int, float]] | None:
+        """Return the same for all spaces; None where a view hides too many of the nearest."""
+        given = (view.time, depth, vector, [*known])
+        sql = statement("compared_first", len(view.lineage), len(given) + 1)
+        rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
+        nearest = _nearest(rows)
+        looked_for = next(at for at, _, role in rows if role == _LOOKED_FOR)
+        if len(nearest) < depth and looked_for == _COMPARED_FIRST * depth:
+            return None
+        return nearest, _known(rows)
 
     def nearest_own(
         self,
@@ -245,6 +371,17 @@ class PostgresVectorComparer:
     def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
         rows = self._queries.rows(_COSINE_ROW, "cosines", list(sequences), StoredVector(query))
         return dict(rows)
+
+
+def _nearest(rows: Sequence[tuple[int, float, int]]) -> list[ScoredVersion]:
+    """Return the nearest of what was compared, nearest first."""
+    nearest = [ScoredVersion(at, cosine) for at, cosine, role in rows if role == _NEAREST]
+    return sorted(nearest, key=lambda each: (-each.score, -each.sequence))
+
+
+def _known(rows: Sequence[tuple[int, float, int]]) -> dict[int, float]:
+    """Return how near the texts are that were known before."""
+    return {at: cosine for at, cosine, role in rows if role == _KNOWN}
 
 
 def _from_pgvector(sent: bytes) -> StoredVector:

@@ -41,7 +41,11 @@ from stratagem.storage.postgres.connection import (
     translating_errors,
 )
 from stratagem.storage.postgres.listener import Listener
-from stratagem.storage.postgres.reader import make_queries, make_reader
+from stratagem.storage.postgres.reader import (
+    make_queries,
+    make_reader,
+    make_snapshot_reader,
+)
 from stratagem.storage.postgres.salvage import salvage
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.writer import make_writer
@@ -161,7 +165,7 @@ class PostgresStore(SqlStore):
             yield held
             return
         with translating_errors(self.location), self._snapshot_connection() as connection:
-            reader = make_reader(self.session(connection), self.kinds, self._cache)
+            reader = make_snapshot_reader(self.session(connection), self.kinds, self._cache)
             self._local.reader = reader
             try:
                 yield reader

@@ -670,6 +670,25 @@ WITH compared AS MATERIALIZED (
 (SELECT seq, cosine, 1 FROM compared ORDER BY cosine DESC, seq DESC LIMIT $3)
 UNION ALL SELECT seq, cosine, 0 FROM compared WHERE seq = ANY ($8::bigint[])
 
+-- name: compared_first
+-- The same without a filter: the nearest of all are looked for first, and whether a view shows them is
+-- looked up for these alone. The last row says how many were looked for: a view may show too few
+-- of them.
+SELECT seq, cosine, 1 FROM (
+    SELECT n.seq, n.cosine
+    FROM (
+        SELECT x.seq, -(x.vector <#> $4::vector) AS cosine FROM vectors x WHERE x.workspace = $1
+        ORDER BY cosine DESC, x.seq DESC LIMIT 5 * $3
+    ) n CROSS JOIN LATERAL (
+        SELECT FROM versions v WHERE v.workspace = $1 AND v.seq = n.seq AND {visible} OFFSET 0
+    ) shown
+    ORDER BY n.cosine DESC, n.seq DESC LIMIT $3
+) nearest
+UNION ALL SELECT seq, -(vector <#> $4::vector), 0 FROM vectors
+WHERE workspace = $1 AND seq = ANY ($5::bigint[])
+UNION ALL SELECT count(*), 0, 2 FROM (
+    SELECT FROM vectors WHERE workspace = $1 LIMIT 5 * $3) looked_for
+
 -- name: versions_in_space
 -- The versions of a space after a sequence, with what decides whether a view shows them.
 SELECT seq, branch, seq_to FROM versions
@@ -721,6 +740,16 @@ WHERE c.relkind = 'r' AND c.relnamespace = 'stratagem'::regnamespace AND $1::big
 -- name: empty_commit
 -- Have a transaction that writes nothing wait for the disk as one that does.
 SELECT pg_current_xact_id()
+
+-- name: snapshot_state
+-- What nearly every search asks of a workspace: two settings, its spaces, how many passages it has, and
+-- how many texts wait for a vector.
+SELECT (SELECT jsonb_object_agg(s.name, s.value) FROM settings s
+        WHERE s.workspace = $1 AND s.name IN ('embedder', 'vector_index')),
+    (SELECT jsonb_agg(jsonb_build_array(p.id, p.kind, p.namespace) ORDER BY p.id)
+        FROM spaces p WHERE p.workspace = $1),
+    (SELECT t.texts FROM text_totals t WHERE t.workspace = $1),
+    (SELECT count(*) FROM unembedded u WHERE u.workspace = $1)
 
 -- name: setting
 -- One setting of the database.
