@@ -172,7 +172,19 @@ def measure(name: str, db: stratagem.Stratagem) -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda n: memory.store(f"y{n}", "text"), range(1_000)))
     row(name, "store, 16 threads, writes/s", f"{1_000 / (time.perf_counter() - begun):,.0f}")
+    logged = [text for _, text in texts.entries(1_000)]
+    taken = median(lambda n: log_event(db, "alone", logged[n]), 100)
+    row(name, "log, one writer, events/s", f"{1_000 / taken:,.0f}")
+    begun, used = time.perf_counter(), time.process_time()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda n: log_event(db, f"session {n % 16}", logged[n]), range(1_000)))
+    row(name, "log, 16 threads, events/s", f"{1_000 / (time.perf_counter() - begun):,.0f}")
+    row(name, "  processor, client, µs each", f"{1_000 * (time.process_time() - used):,.0f}")
     row(name, "fork, ms", f"{median(lambda n: memory.branch('fork', name=f'f{n}'), 30):.2f}")
+
+
+def log_event(db: stratagem.Stratagem, session: str, text: str) -> None:
+    db.memory.log("message", {"role": "user", "content": text}, session=session)
 
 
 def compare_vectors(db: stratagem.Stratagem, count: int) -> None:

@@ -105,10 +105,10 @@ def test_a_server_killed_and_restarted_loses_and_doubles_nothing(
     with ThreadPoolExecutor(4) as pool:
         running = [pool.submit(write, number) for number in range(4)]
         for _ in range(2):
-            time.sleep(0.5)
+            wait_for_more(done)
             server.stop("immediate")
             server.start()
-        time.sleep(0.5)
+        wait_for_more(done)
         stop.set()
         for each in running:
             each.result()
@@ -116,8 +116,15 @@ def test_a_server_killed_and_restarted_loses_and_doubles_nothing(
     found = written(stores[0])
     assert set(done) <= set(found)
     assert max(found.values()) == 1
-    assert len(done) > 8
     assert examine(stores[1]) == []
+
+
+def wait_for_more(done: list[str]) -> None:
+    """Wait until each of four writers may have written once more."""
+    wanted, end = len(done) + 4, time.monotonic() + 100
+    while len(done) < wanted:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_cut_connections_are_opened_anew(server: Server, stack: ExitStack) -> None:

@@ -83,7 +83,8 @@ def count_rows(store: PostgresStore) -> None:
     """
     with translating_errors(store.location), store.connect() as connection:
         for table in ("events", "subjects", "vectors", *READ_MODELS):
-            connection.execute(f"ANALYZE {table}".encode())
+            # A table whose index is being built is left out: the two would wait for each other.
+            connection.execute(f"ANALYZE (SKIP_LOCKED) {table}".encode())
 
 
 def index_vectors(store: PostgresStore, *, at_least: int, lost: bool = False) -> bool:

@@ -332,7 +332,7 @@ class PostgresVectorComparer:
         filters = {"spaces": spaces is not None, "tags": bool(tags)}
         sql = statement("compared_exact", len(view.lineage), len(given) + 1, **filters)
         rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
-        return _nearest(rows), _known(rows)
+        return _rank_nearest(rows), _cosines_of_named(rows)
 
     def _compare_first(
         self, view: View, vector: StoredVector, known: Sequence[int], depth: int
@@ -341,11 +341,11 @@ class PostgresVectorComparer:
         given = (view.time, depth, vector, [*known])
         sql = statement("compared_first", len(view.lineage), len(given) + 1)
         rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
-        nearest = _nearest(rows)
+        nearest = _rank_nearest(rows)
         looked_for = next(at for at, _, role in rows if role == _LOOKED_FOR)
         if len(nearest) < depth and looked_for == _COMPARED_FIRST * depth:
             return None
-        return nearest, _known(rows)
+        return nearest, _cosines_of_named(rows)
 
     def nearest_own(
         self,
@@ -373,13 +373,13 @@ class PostgresVectorComparer:
         return dict(rows)
 
 
-def _nearest(rows: Sequence[tuple[int, float, int]]) -> list[ScoredVersion]:
+def _rank_nearest(rows: Sequence[tuple[int, float, int]]) -> list[ScoredVersion]:
     """Return the nearest of what was compared, nearest first."""
     nearest = [ScoredVersion(at, cosine) for at, cosine, role in rows if role == _NEAREST]
     return sorted(nearest, key=lambda each: (-each.score, -each.sequence))
 
 
-def _known(rows: Sequence[tuple[int, float, int]]) -> dict[int, float]:
+def _cosines_of_named(rows: Sequence[tuple[int, float, int]]) -> dict[int, float]:
     """Return how near the texts are that were known before."""
     return {at: cosine for at, cosine, role in rows if role == _KNOWN}
 
