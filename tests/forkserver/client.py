@@ -82,9 +82,12 @@ def main() -> None:
     if not can_run(arguments, os.environ):
         os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - this is what it is for
     server = Connection(path)
+    # A signal that comes before there is a process to send it on to waits for that.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     server.start(arguments, os.environ, os.path.realpath("."), (0, 1, 2))
     for each in _FORWARDED:
         signal.signal(each, lambda number, _frame: server.send_signal(number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
     # The new process has them: whoever reads the other end sees when it closes them.
     for stream in (0, 1, 2):
         os.close(stream)
