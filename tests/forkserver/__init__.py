@@ -41,6 +41,8 @@ class _Run:
 
     def start(self) -> Path:
         """Return the folder of the server; start it where nobody did."""
+        if sys.platform != "linux":
+            return self.base
         if self.folder is None:
             with (self.base / "forkserver.lock").open("w", encoding="utf-8") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)

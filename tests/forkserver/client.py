@@ -22,8 +22,11 @@ def can_run(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     is_program = bool(arguments) and (
         arguments[0] in {"-c", "-m"} or not arguments[0].startswith("-")
     )
-    return is_program and not any(
-        name.startswith("PYTHON") and name not in _HEEDED for name in environment
+    # Other systems have no such sockets, or no fork.
+    return (
+        is_program
+        and sys.platform == "linux"
+        and not any(name.startswith("PYTHON") and name not in _HEEDED for name in environment)
     )
 
 
