@@ -32,6 +32,6 @@ class DeferredPattern:
 
 
 if TYPE_CHECKING:
-    from re import compile as deferred_pattern
+    deferred_pattern = re.compile
 else:
     deferred_pattern = DeferredPattern

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 VECTOR: Final = "vector"
-_ROWS: Final = re.compile(r"unnest\(([^)]*)\) (?:WITH ORDINALITY )?AS rows\b")
+_ROWS: Final = re.compile(r"unnest\(([^()]*+)\) (?:WITH ORDINALITY )?AS rows\b")
 _COLUMN: Final = re.compile(r"\$\d+::(\w+)\[\]")
 # The numbers of the built-in types, which never change; that of pgvector's is the database's own.
 _TYPE_NUMBERS: Final = {"bigint": 20, "text": 25, "bytea": 17, "boolean": 16, "float8": 701}
