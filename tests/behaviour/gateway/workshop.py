@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC
@@ -73,6 +74,16 @@ class Gateway:
         """Run an operation, once everything before it is recorded."""
         self.settle()
         return self.database.runtime.call(operation, given, Caller(who))
+
+    @contextmanager
+    def holding_records(self) -> Iterator[None]:
+        """Have what happens meanwhile recorded together, at the end."""
+        released = threading.Event()
+        self._parts.recorder.do(released.wait)
+        try:
+            yield
+        finally:
+            released.set()
 
     def settle(self) -> None:
         """Wait until everything is recorded and told."""

@@ -65,24 +65,22 @@ class FailureHistory:
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
 
-    def failures(self, branch: str, tool: str, shape: str, *, but: str) -> int:
-        """Return how often a tool failed lately in one way, one execution left out."""
+    def failures(self, branch: str, tool: str, shape: str, *, execution: str) -> int:
+        """Return how often a tool failed lately in one way before an execution."""
         found = 0
-        for record in self._records(branch, tool):
+        for record in self._records(branch, tool, before=execution):
             error = record.get("error")
-            if error and record["executionId"] != but:
+            if error:
                 said = error_text(str(error.get("message")), error)
                 found += error_shape(hide_arguments(said, record.get("arguments"))) == shape
         return found
 
-    def fix(self, problem: AttemptKey, *, but: str) -> dict[str, Any] | None:
-        """Return the fix that a caller was given since its last call that worked."""
+    def fix(self, problem: AttemptKey, *, execution: str) -> dict[str, Any] | None:
+        """Return the fix that a caller was given between its last call that worked and this one."""
         if not self._any(problem.branch, names.facet_fix(problem.tool)):
             return None
-        for record in self._records(problem.branch, problem.tool):
+        for record in self._records(problem.branch, problem.tool, before=execution):
             agent = (record.get("context") or {}).get("agentId")
-            if record["executionId"] == but:
-                continue
             if (record.get("caller"), agent) != (problem.actor, problem.agent):
                 continue
             if not record.get("error"):
@@ -97,7 +95,17 @@ class FailureHistory:
         view = self._foundation.views.view(reader, branch)
         return bool(reader.catalogue.with_facet(view, facet, limit=1))
 
-    def _records(self, branch: str, tool: str) -> Iterator[Mapping[str, Any]]:
+    def _records(self, branch: str, tool: str, *, before: str) -> list[Mapping[str, Any]]:
+        """Return the executions of a tool before one of them, newest first.
+
+        Several executions are recorded together before anything that follows from the first of them
+        is done, so that there may be later ones, which count by themselves.
+        """
+        records = list(self._newest(branch, tool))
+        place = next((n for n, each in enumerate(records) if each["executionId"] == before), -1)
+        return records[place + 1 :]
+
+    def _newest(self, branch: str, tool: str) -> Iterator[Mapping[str, Any]]:
         """Yield the executions of a tool, newest first."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, branch)
@@ -228,7 +236,7 @@ class DebuggingAdvice:
             self._recalled[problem] = None
 
         def credit() -> None:
-            given = fix or self._failure_history.fix(problem, but=execution)
+            given = fix or self._failure_history.fix(problem, execution=execution)
             if given is not None and given.get("lookupId"):
                 advisor.record_success(given, problem.branch)
 
@@ -244,7 +252,7 @@ class DebuggingAdvice:
         def count() -> None:
             known = self._failures.get(key)
             if known is None:
-                known = self._failure_history.failures(branch, tool, shape, but=execution)
+                known = self._failure_history.failures(branch, tool, shape, execution=execution)
             self._failures[key] = known + 1
             if known + 1 >= limits.FAILURES_NOTED and key not in self._drafted:
                 advisor.draft(f"{tool}: {text}", tool, branch)

@@ -120,6 +120,15 @@ def test_a_repeated_failure_becomes_a_draft_once(shop: Workshop) -> None:
 
 
 @proves("fix:draft")
+def test_failures_that_are_recorded_together_count_once_each(shop: Workshop) -> None:
+    with shop.holding_records():
+        for number in range(2):
+            shop.fails("search", {"query": f"unlucky {number}"})
+
+    assert shop.incidents() == []
+
+
+@proves("fix:draft")
 def test_a_refused_call_is_no_failure_of_the_tool(shop: Workshop) -> None:
     for _time in range(5):
         shop.fails("search", {"needle": "x"})
