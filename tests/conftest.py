@@ -102,6 +102,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=repeated)
         left_out = set(map(id, repeated))
         items[:] = [item for item in items if id(item) not in left_out]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = _spread(items, workers)
+
+
+# What takes longest, mostly by servers that a worker starts once for all of them.
+_LONGEST = ("projections", "surfaces/console", "surfaces/server", "surfaces/cli")
+
+
+def _spread(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Have each worker begin with some of the longest tests.
+
+    A worker is given an equal share of the list, in order, and one that has no more takes from the end
+    of another's: what came late would be parted, and its servers started once more by whoever took it.
+    """
+    tests = Path(__file__).parent
+    first: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    others = []
+    for item in items:
+        folder = item.path.parent.relative_to(tests).as_posix()
+        number = _LONGEST.index(folder) if folder in _LONGEST else None
+        (others if number is None else first[number % workers]).append(item)
+    spread: list[pytest.Item] = []
+    for number, begin in enumerate(first):
+        share = (len(items) - len(spread)) // (workers - number)
+        size = max(0, share - len(begin))
+        spread += begin + others[:size]
+        del others[:size]
+    return spread + others
 
 
 def _is_repeated(item: pytest.Item, tried: set[tuple[str, str]]) -> bool:
@@ -146,7 +175,12 @@ def _common_folder(factory: pytest.TempPathFactory) -> Path:
 
 # Limits by the clock that a busy machine reaches where nothing is wrong; a test that is about one of
 # them sets it itself.
-_PATIENT_LIMITS = ("ADVICE_SECONDS", "SANDBOX_START_SECONDS_MAX", "SECRET_COMMAND_SECONDS")
+_PATIENT_LIMITS = (
+    "ADVICE_SECONDS",
+    "SANDBOX_START_SECONDS_MAX",
+    "SECRET_COMMAND_SECONDS",
+    "SERVICE_TIMEOUT_SECONDS",
+)
 
 
 @pytest.fixture(autouse=True)
