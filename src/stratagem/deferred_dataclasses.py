@@ -4,7 +4,8 @@ The standard decorator compiles up to six methods for each class when its module
 was a quarter of the processor time of a command, and most commands use a tenth of the classes. Here
 a class gets its slots at once; its methods are taken from a standard dataclass with the same fields
 when one of them is first looked up. What cannot be put off (a dataclass among the bases, fields
-that are none) is left to the standard decorator.
+that are none or that callers do not give, options that add other methods) is left to the standard
+decorator.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["dataclass"]
 
@@ -22,6 +23,10 @@ _DESCRIPTIONS: Final = (_FIELDS, "__dataclass_params__", "__match_args__")
 _REPLACE: Final = ("__replace__",) if sys.version_info >= (3, 13) else ()
 # Annotations of what is no field, or changes those that follow.
 _SPECIAL: Final = ("ClassVar", "InitVar", "KW_ONLY")
+# Options whose methods are put off; each other one adds more, or changes what is added.
+_OPTIONS: Final = frozenset({"init", "repr", "eq", "frozen", "kw_only"})
+# What a frozen class gets at once.
+_FREEZING: Final = frozenset({"__setattr__", "__delattr__", "__getstate__", "__setstate__"})
 
 
 class _Twin:
@@ -45,7 +50,7 @@ class _Twin:
         kind, options = self.kind, self.options
         if wanted in _OF_INSTANCES:
             # Most are made and read, and neither compared nor shown.
-            options = {**options, "repr": False, "eq": False}
+            options = {**options, "slots": False, "repr": False, "eq": False}
         body = {
             "__module__": kind.__module__,
             "__qualname__": kind.__qualname__,
@@ -76,7 +81,7 @@ class _Deferred:
 
 def _decorate(kind: type, *, slots: bool = False, **options: bool) -> type:
     annotations = kind.__annotations__
-    if _is_special(kind, annotations):
+    if not options.keys() <= _OPTIONS or _is_special(kind, annotations):
         return dataclasses.dataclass(slots=slots, **options)(kind)
     own = kind.__dict__
     # What decides about the methods: defaults, and methods that the class has already.
@@ -85,10 +90,10 @@ def _decorate(kind: type, *, slots: bool = False, **options: bool) -> type:
     if "__post_init__" not in body and hasattr(kind, "__post_init__"):
         body["__post_init__"] = kind.__post_init__
     twin = _Twin(annotations, body)
-    twin.options = options
+    twin.options = {**options, "slots": slots}
     added = {
         **twin.defer(_method_names(own, options)),
-        **_freeze(annotations, slots=slots, options=options),
+        **_freeze(twin, tuple(annotations)),
     }
     if options.get("eq", True) and not options.get("frozen") and not _hashes(own):
         added["__hash__"] = None
@@ -98,9 +103,15 @@ def _decorate(kind: type, *, slots: bool = False, **options: bool) -> type:
 
 def _is_special(kind: type, annotations: Mapping[str, Any]) -> bool:
     """Whether only the standard decorator can make a class a dataclass."""
+    own = kind.__dict__
     inherits = any(hasattr(base, _FIELDS) for base in kind.__bases__)
     texts = [each if isinstance(each, str) else repr(each) for each in annotations.values()]
-    return inherits or any(word in text for text in texts for word in _SPECIAL)
+    return (
+        inherits
+        or not _FREEZING.isdisjoint(own)
+        or any(isinstance(each, dataclasses.Field) and not each.init for each in own.values())
+        or any(word in text for text in texts for word in _SPECIAL)
+    )
 
 
 def _method_names(own: Mapping[str, Any], options: Mapping[str, bool]) -> tuple[str, ...]:
@@ -119,13 +130,36 @@ def _hashes(own: Mapping[str, Any]) -> bool:
     return hashing is not None or ("__hash__" in own and "__eq__" not in own)
 
 
-def _freeze(
-    annotations: Mapping[str, Any], *, slots: bool, options: Mapping[str, bool]
-) -> dict[str, Any]:
+def _freeze(twin: _Twin, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the methods that keep the fields of a frozen class as they are."""
-    if not options.get("frozen"):
+    if not twin.options.get("frozen"):
         return {}
-    names = tuple(annotations)
+
+    def refuses(instance: object, name: str) -> bool:
+        # A class that inherits from it may have attributes of its own.
+        return type(instance) is twin.kind or name in names
+
+    def change(self: object, name: str, value: object) -> None:
+        if refuses(self, name):
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        _next_after(twin.kind, self).__setattr__(name, value)
+
+    def delete(self: object, name: str) -> None:
+        if refuses(self, name):
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        _next_after(twin.kind, self).__delattr__(name)
+
+    states = _state_methods(names) if twin.options["slots"] else {}
+    return {"__setattr__": change, "__delattr__": delete, **states}
+
+
+def _next_after(kind: Any, instance: object) -> Any:
+    """Return the attributes of an instance as the bases of one of its classes have them."""
+    return super(kind, instance)
+
+
+def _state_methods(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a frozen class with slots is copied and pickled by."""
 
     def read_state(self: object) -> list[Any]:
         return [getattr(self, name) for name in names]
@@ -134,12 +168,7 @@ def _freeze(
         for name, value in zip(names, state, strict=True):
             object.__setattr__(self, name, value)
 
-    states = {"__getstate__": read_state, "__setstate__": restore_state} if slots else {}
-    return {"__setattr__": _refuse_change, "__delattr__": _refuse_change, **states}
-
-
-def _refuse_change(_instance: object, name: str, *_value: object) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(f"cannot change field {name!r}")
+    return {"__getstate__": read_state, "__setstate__": restore_state}
 
 
 def _with_slots(kind: type, annotations: Mapping[str, Any], added: Mapping[str, Any]) -> type:

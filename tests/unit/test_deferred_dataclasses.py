@@ -10,6 +10,7 @@ import pickle
 import pkgutil
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import Any, Generic, TypeVar
@@ -92,6 +93,7 @@ def test_a_class_is_like_one_of_the_standard_library(options: dict[str, bool]) -
         assert (made.name, made.count, made.marks, made.secret) == ("a", 4, [], "x")
     assert str(inspect.signature(ours)) == str(inspect.signature(standard))
     assert ours.__match_args__ == standard.__match_args__
+    assert repr(ours.__dataclass_params__) == repr(standard.__dataclass_params__)
     assert [(each.name, each.default) for each in dataclasses.fields(ours)] == [
         (each.name, each.default) for each in dataclasses.fields(standard)
     ]
@@ -131,6 +133,68 @@ def test_a_frozen_one_cannot_be_changed() -> None:
         del frozen.count
     assert dataclasses.replace(frozen, count=4) == Frozen("a", 4)
     assert dataclasses.asdict(frozen) == {"name": "a", "count": 3}
+
+
+class HeirWithout(Parent):
+    """One that inherits fields, and has an attribute that is none."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.nickname = name[:1]
+
+
+def test_what_is_no_field_can_be_changed_where_a_frozen_one_is_inherited() -> None:
+    heir = HeirWithout("ann")
+    heir.nickname = "b"
+
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'name'"):
+        heir.name = "bob"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'name'"):
+        del heir.name
+    assert (heir.name, heir.nickname) == ("ann", "b")
+    del heir.nickname
+    assert not hasattr(heir, "nickname")
+
+
+def test_options_that_add_other_methods_are_the_standard_ones() -> None:
+    @dataclass(order=True, unsafe_hash=True, match_args=False, slots=True, weakref_slot=True)
+    class Ordered:
+        """One with all that is rarely wanted."""
+
+        name: str
+        count: int = dataclasses.field(default=3, init=False)
+
+    ordered = Ordered("a")
+
+    assert ordered < Ordered("b")
+    assert hash(ordered) == hash(Ordered("a"))
+    assert not hasattr(Ordered, "__match_args__")
+    assert weakref.ref(ordered)() is ordered
+    assert ordered.count == 3
+
+
+def test_a_field_that_callers_do_not_give_has_its_default() -> None:
+    @dataclass(slots=True)
+    class Counted:
+        """One that begins at a number."""
+
+        name: str
+        count: int = dataclasses.field(default=3, init=False)
+
+    assert Counted("a").count == 3
+
+
+def test_a_frozen_one_says_itself_what_is_pickled() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Masked:
+        """One whose state is its own."""
+
+        name: str
+
+        def __getstate__(self) -> list[str]:
+            return ["masked"]
+
+    assert copy.copy(Masked("secret")).name == "masked"
 
 
 @pytest.mark.parametrize("value", [Frozen("a", 9), Open("b", ["c"]), Heir("d", 2)])
