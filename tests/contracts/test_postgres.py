@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -250,6 +251,17 @@ def test_a_new_workspace_is_counted_soon(opened: Opener) -> None:
                 break
             time.sleep(0.05)
     assert 100 < expected < 400
+
+
+def test_a_commit_is_acknowledged_where_no_thread_can_be_started(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    assert append(store, *(a_note(f"k{n}", f"text {n}") for n in range(100))) == 101
 
 
 def near(one: bytes, other: bytes) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from stratagem.errors import RequestReused, ValidationFailed
+from stratagem.errors import RequestReused, StorageUnavailable, ValidationFailed
 from stratagem.storage.contract import Store, Transaction, WriteRequest
 from stratagem.storage.postgres import batch_session
 from stratagem.storage.postgres.store import PostgresStore
@@ -283,6 +283,33 @@ def test_rows_of_many_bytes_are_sent_without_waiting(
     )
 
     assert outcomes[:2] + outcomes[3:] == [2, 3, 4]
+    assert examine(store) == []
+
+
+@pytest.mark.parametrize("writes", range(8))
+def test_a_connection_is_used_again_after_the_server_refused_a_commit(
+    store: PostgresStore, postgres_address: str, writes: int
+) -> None:
+    # The driver has a statement prepared when it is sent for the sixth time: of those that follow
+    # a refused one, the server prepares none.
+    with pytest.raises(ValidationFailed):
+        store.write(failing(log_event("never")), TESTER)
+    for number in range(writes):
+        append(store, a_happening(f"before {number}"))
+    head = store.reader().log.head().sequence
+
+    with psycopg.connect(postgres_address, autocommit=True) as other:
+        row = store.number, head + 1
+        other.execute(
+            "INSERT INTO stratagem.versions (workspace, seq, branch, space, deleted)"
+            " VALUES (%s, %s, 1, 1, false)",
+            row,
+        )
+        with pytest.raises(StorageUnavailable):
+            append(store, a_happening("refused"))
+        other.execute("DELETE FROM stratagem.versions WHERE workspace = %s AND seq = %s", row)
+
+    assert append(store, a_happening("after")) == head + 1
     assert examine(store) == []
 
 

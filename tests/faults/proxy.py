@@ -8,15 +8,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal
 
-Fault = Literal["none", "lose the reply", "lose the request"]
+Fault = Literal["none", "lose the reply", "lose the request", "end the session"]
 _CHUNK = 65_536
+# What a PostgreSQL server says when it is ready for the next request, outside of transactions, and
+# what it says when an administrator has ended a session.
+_READY = b"Z\0\0\0\5I"
+_REASON = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+_ENDED = b"E" + (len(_REASON) + 4).to_bytes(4, "big") + _REASON
 
 
 class Proxy:
     """Stands between a client and a server on this machine, and watches for a word.
 
     With a fault set, the next message that holds the word cuts its connection: before it reaches
-    the server, or after the server has answered it. `away` refuses new connections as well.
+    the server, or after the server has answered it; or the server has answered, and ends the
+    session before it is ready again. `away` refuses new connections as well.
     """
 
     def __init__(self, port: int, word: bytes) -> None:
@@ -65,7 +71,8 @@ class Proxy:
         if fault == "lose the request":
             pair.close()
             return False
-        pair.losing = True
+        pair.losing = fault == "lose the reply"
+        pair.ending = fault == "end the session"
         return True
 
 
@@ -74,9 +81,12 @@ class _Pair:
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self._ends = (client, server)
-        self.losing = False
+        self.losing = self.ending = False
 
-    def answered(self, _pair: _Pair, _data: bytes) -> bool:
+    def answered(self, _pair: _Pair, data: bytes) -> bool:
+        if self.ending and data.endswith(_READY):
+            self._ends[0].sendall(data.removesuffix(_READY) + _ENDED)
+            self.losing = True
         if self.losing:
             self.close()
         return not self.losing

@@ -33,7 +33,7 @@ from tests.contracts.samples import (
     salts,
     text_of,
 )
-from tests.faults.proxy import Proxy
+from tests.faults.proxy import Fault, Proxy
 from tests.postgres import Server, a_workspace
 
 
@@ -165,13 +165,14 @@ def through(proxy: Proxy) -> str:
     return f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres"
 
 
+@pytest.mark.parametrize("fault", ["lose the reply", "end the session"])
 def test_a_commit_whose_answer_was_lost_is_found_and_acknowledged(
-    proxy: Proxy, stack: ExitStack
+    proxy: Proxy, stack: ExitStack, fault: Fault
 ) -> None:
     store = opened(stack, through(proxy), a_workspace())
     append(store, a_note("a", "one"))
 
-    proxy.fault = "lose the reply"
+    proxy.fault = fault
     append(store, a_note("b", "two"))
 
     assert proxy.cuts == 1

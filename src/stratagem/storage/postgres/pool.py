@@ -92,7 +92,7 @@ class Pool:
         try:
             if not connection.closed and not _is_idle(connection):
                 with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK", prepare=False)
+                    connection.rollback()
         finally:
             # Even if that fails, the connection no longer counts as lent.
             if not (good := _is_idle(connection)):

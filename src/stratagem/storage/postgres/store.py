@@ -477,7 +477,7 @@ class PostgresStore(SqlStore):
                 raise lost
             connection, _ = self._begin_writing()
             found = self.reader_over(self.session(connection)).log.hash_of(head.sequence)
-            connection.execute("ROLLBACK", prepare=False)
+            connection.rollback()
         except (psycopg.Error, StratagemError) as error:
             raise StorageUnavailable(
                 "The connection broke during a commit: whether it was written is not known.",
@@ -506,7 +506,9 @@ class PostgresStore(SqlStore):
                 if grown:
                     self.index_vectors()
 
-        threading.Thread(target=look, name="stratagem-tending", daemon=True).start()
+        # What was committed is acknowledged, even where no thread can be started.
+        with suppress(RuntimeError):
+            threading.Thread(target=look, name="stratagem-tending", daemon=True).start()
 
     def _vacuum(self) -> None:
         """Remove what was erased from the pages of the tables, as far as can be done online."""
@@ -520,6 +522,10 @@ class PostgresStore(SqlStore):
 
 
 def _undo(connection: Connection) -> None:
-    if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK", prepare=False)
+    """Undo what was begun on a connection; where that is not possible, close it."""
+    # Not by a statement of our own: the driver then forgets what it had the server prepare. What
+    # it sent behind a statement that failed was never prepared.
+    with suppress(psycopg.Error):
+        connection.rollback()
+    if connection.info.transaction_status != TransactionStatus.IDLE:
+        connection.close()
