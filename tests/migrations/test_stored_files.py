@@ -83,6 +83,13 @@ def test_a_stored_file_loses_the_index_of_times_and_still_finds_moments(path: Pa
     assert "events_at" not in objects
 
 
+def test_a_stored_file_without_the_index_of_times_is_opened(path: Path) -> None:
+    change(path, "DROP INDEX IF EXISTS events_at")
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert_all_is_there(db)
+
+
 def test_a_stored_file_is_whole(path: Path) -> None:
     with stratagem.open(str(path), embedder="none") as db:
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
