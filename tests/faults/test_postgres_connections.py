@@ -148,7 +148,7 @@ class TestPool:
         def interrupted(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(lent, "execute", interrupted)
+        monkeypatch.setattr(lent, "rollback", interrupted)
         with pytest.raises(KeyboardInterrupt):
             pool.give(lent)
 
