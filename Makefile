@@ -18,6 +18,7 @@ WORKERS ?= 4
 # How long `make soak` takes random walks.
 MINUTES ?= 5
 PYTEST := $(BIN)/python -m pytest
+TEST_OPTIONS := -n $(WORKERS) --dist worksteal -m "not slow"
 PYTHON ?=
 ARGS ?=
 
@@ -33,7 +34,7 @@ run: $(RUNTIME) ## start the server and say how to connect an agent
 
 .PHONY: test
 test: $(DEV) ## run the tests, but for the slow ones
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+	$(PYTEST) $(TEST_OPTIONS) $(ARGS)
 
 # --- for contributors
 
@@ -44,7 +45,7 @@ check: ## everything that must hold before a commit: format, lint, types, import
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=$$?; \
 	$(MAKE) --no-print-directory audit || status=$$?; \
-	$(MAKE) --no-print-directory test || $(BIN)/python -m tests.retry || status=$$?; \
+	$(BIN)/python -m tests.retry $(TEST_OPTIONS) $(ARGS) || status=$$?; \
 	exit $$status
 
 # What most mistakes are found by, in less than a minute: no server, no other process.
