@@ -71,6 +71,8 @@ def test_a_registration_says_what_would_make_it_better(call: Call) -> None:
         ({"outputSchema": {"minimum": "x"}}, "outputSchema"),
         ({"handler": {"type": "teleport"}}, "handler.type"),
         ({"handler": {"type": "webhook"}}, "handler.url"),
+        ({"handler": {"type": "mcp", "tool": "add"}}, "handler.server"),
+        ({"handler": {"type": "mcp", "server": "up", "tool": 5}}, "handler.tool"),
         ({"permissions": {"network": "perhaps"}}, "permissions.network"),
         ({"configuration": {"timeout": 0}}, "configuration"),
         ({"unheard": 1}, "unheard"),
