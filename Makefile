@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 INSTALL := $(BIN)/python scripts/install.py
-# Tests wait for processes of their own for a third of their time: two workers more than a small machine
+# Tests wait for processes of their own for a third of their time: a few workers more than a small machine
 # has cores fill it. Neighbours go to one worker, so that a server that serves a whole file is started once.
-WORKERS ?= 4
+WORKERS ?= 5
 # How long `make soak` takes random walks.
 MINUTES ?= 5
 PYTEST := $(BIN)/python -m pytest

@@ -1,8 +1,9 @@
 """Run tests, and the few that failed beside the others once more, alone: `python -m tests.retry`.
 
-The arguments are those of pytest. Thousands of tests share the machine with servers and processes of their own. One that fails there and
-passes alone is flaky: it is named, to be mended, but a change is not refused for it. More than a few
-failures are no chance, and are not tried again; neither is a run that did not come to its end.
+The arguments are those of pytest. Thousands of tests share the machine with servers and processes of
+their own. One that fails there and passes alone is flaky: it is named, to be mended, but a change is
+not refused for it. More than a few failures are no chance, and are not tried again; neither is a run
+that did not come to its end.
 """
 
 from __future__ import annotations
