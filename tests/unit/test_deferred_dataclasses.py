@@ -184,17 +184,21 @@ def test_a_field_that_callers_do_not_give_has_its_default() -> None:
     assert Counted("a").count == 3
 
 
-def test_a_frozen_one_says_itself_what_is_pickled() -> None:
-    @dataclass(frozen=True, slots=True)
-    class Masked:
-        """One whose state is its own."""
+def test_a_frozen_one_that_says_itself_what_is_pickled_is_as_the_standard_makes_it() -> None:
+    def copied_name(decorator: Any) -> Any:
+        """Return what a copy holds: early releases of Python 3.11 do not heed the class."""
 
-        name: str
+        class Masked:
+            """One whose state is its own."""
 
-        def __getstate__(self) -> list[str]:
-            return ["masked"]
+            name: str
 
-    assert copy.copy(Masked("secret")).name == "masked"
+            def __getstate__(self) -> list[str]:
+                return ["masked"]
+
+        return copy.copy(decorator(frozen=True, slots=True)(Masked)("secret")).name
+
+    assert copied_name(dataclass) == copied_name(dataclasses.dataclass)
 
 
 @pytest.mark.parametrize("value", [Frozen("a", 9), Open("b", ["c"]), Heir("d", 2)])
