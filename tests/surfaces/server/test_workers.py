@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from stratagem import connect
 from stratagem.errors import BranchNotFound, SwitchUnavailable, ToolNotFound, Unauthenticated
 from stratagem.sdk import remote
 from stratagem.surfaces.cli.app import app
+from stratagem.surfaces.server.workers import listen_for_each
 from tests.sdk.reading import logged
 from tests.surfaces.server.conftest import Team
 from tests.surfaces.serving import Service, eventually, serving
@@ -56,6 +59,33 @@ def test_a_worker_that_is_killed_under_load_loses_no_acknowledged_write(team: Te
     assert after & before == before - {killed.pid}
     assert len(after) == 2, "another one was started"
     assert len(set(team.answered("/api/memory"))) >= 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shares connections out")
+def test_connections_that_came_before_the_workers_are_shared_out_among_them() -> None:
+    with ExitStack() as opened:
+        first = opened.enter_context(socket.socket())
+        first.bind(("127.0.0.1", 0))
+        address = first.getsockname()
+        listeners = [*map(opened.enter_context, listen_for_each(first, 2))]
+        for _ in range(64):
+            opened.enter_context(socket.create_connection(address))
+        waiting = [len(accept_waiting(listener, opened)) for listener in listeners]
+        other = opened.enter_context(socket.socket())
+        with pytest.raises(OSError, match="in use"):
+            other.bind(address)
+
+    assert sum(waiting) == 64
+    assert min(waiting) > 0
+
+
+def accept_waiting(listener: socket.socket, opened: ExitStack) -> list[socket.socket]:
+    accepted = []
+    listener.settimeout(0)
+    with suppress(BlockingIOError):
+        while True:
+            accepted.append(opened.enter_context(listener.accept()[0]))
+    return accepted
 
 
 def fresh(team: Team, ask: Callable[[remote.Client], Any]) -> list[Any]:

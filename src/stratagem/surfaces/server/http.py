@@ -60,7 +60,7 @@ from stratagem.surfaces.server.startup_message import (
     startup_message,
 )
 from stratagem.surfaces.server.trusted_hosts import TrustedHosts, allowed_hosts, origins_of
-from stratagem.surfaces.server.workers import end_with_parent, supervise
+from stratagem.surfaces.server.workers import end_with_parent, listen_for_each, supervise
 from stratagem.surfaces.serving.console_paths import is_console_path
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -96,11 +96,11 @@ def run(
     database = Database(settings)
     try:
         check_exposure(settings, database)
-        listener = _listen(settings)
+        listeners = _listen(settings)
     except BaseException:
         database.close()
         raise
-    port = listener.getsockname()[1]
+    port = listeners[0].getsockname()[1]
     state = _database_state(database)
     settings = _with_console_code(settings, database, state)
     print(message(settings, port, state), flush=True)  # noqa: T201 -- awaited
@@ -114,9 +114,9 @@ def run(
             marker = f"{folder}/console-code-used"
             keys = replace(settings.console_keys, marker=marker)
             settings = replace(settings, console_keys=keys)
-            supervise(settings.workers, _run_worker, (settings, folder), listener)
+            supervise(_run_worker, (settings, folder), listeners)
     else:
-        _serve(settings, listener, database)
+        _serve(settings, listeners[0], database)
 
 
 def _with_console_code(
@@ -304,8 +304,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not any(each in record.getMessage() for each in _NO_NEWS)
 
 
-def _listen(settings: ServerSettings) -> socket.socket:
-    """Take the port that was asked for, or else the first free one from the usual one on."""
+def _listen(settings: ServerSettings) -> list[socket.socket]:
+    """Take the port that was asked for, or else the first free one from the usual one on.
+
+    Return a socket for each worker.
+    """
     family = _family_of(settings.host)
     tried = 1 if settings.port_given else PORTS_TRIED
     for port in range(settings.port, settings.port + tried):
@@ -314,13 +317,13 @@ def _listen(settings: ServerSettings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, port))
-            listener.listen(limits.CONNECTIONS_BACKLOG)
+            listeners = listen_for_each(listener, settings.workers)
         except OSError as error:
             listener.close()
             if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
                 raise _unusable_address(settings.host, str(error)) from error
         else:
-            return listener
+            return listeners
     last = f" to {settings.port + tried - 1}" if tried > 1 else ""
     raise ServiceUnavailable(
         f"Port {settings.port}{last} on {settings.host} is taken by another program.",

@@ -1,9 +1,15 @@
-"""Worker processes on one address: each accepts connections from the same socket.
+"""Worker processes on one address: connections are shared out among them.
 
 The first process is the supervisor: it starts the workers, replaces those that die, and stops them
-when it is told to stop. They share nothing but the socket and the database, so that one that is
+when it is told to stop. They share nothing but the address and the database, so that one that is
 killed takes none with it; none depends on the messages between them (`surfaces.cluster`). Should
 the supervisor die, the workers end by themselves.
+
+A worker that accepts connections takes all that wait. Were they to wait at one socket, the worker
+that starts first would have all of the clients that came by then, and as these stay connected the
+others would have nothing to do. So on Linux each worker has a socket of its own on the same port,
+and the kernel chooses one for each connection. The supervisor has them all open: what waits at the
+socket of a worker that died is accepted by the next one.
 """
 
 from __future__ import annotations
@@ -16,16 +22,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, Final
 
+from stratagem import limits
 from stratagem.errors import ServiceUnavailable
 
-__all__ = ["end_with_parent", "supervise"]
+__all__ = ["end_with_parent", "listen_for_each", "supervise"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +45,31 @@ _RESTARTS_SECONDS: Final = 60.0
 _WAIT_SECONDS: Final = 0.2 if sys.platform == "win32" else None
 # Longer than a server takes to end its requests.
 _STOPPING_SECONDS: Final = 10.0
+# Elsewhere several sockets may have a port, but one of them gets all connections.
+_PORTS_ARE_BALANCED: Final = sys.platform == "linux"
 
 
-def supervise(count: int, work: Work, given: Any, listener: socket.socket) -> None:
-    """Run so many workers until a signal.
+def listen_for_each(bound: socket.socket, workers: int) -> list[socket.socket]:
+    """Listen on the address that a socket is bound to; return a socket for each worker."""
+    if workers == 1 or not _PORTS_ARE_BALANCED:
+        bound.listen(limits.CONNECTIONS_BACKLOG)
+        return [bound] * workers
+    # Only now that it is bound: a port that another program listens on was refused.
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listeners = [bound]
+    for _ in range(workers - 1):
+        listener = socket.socket(bound.family, bound.type, bound.proto)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(bound.getsockname())
+        listeners.append(listener)
+    for listener in listeners:
+        listener.listen(limits.CONNECTIONS_BACKLOG)
+    return listeners
+
+
+def supervise(work: Work, given: Any, listeners: Sequence[socket.socket]) -> None:
+    """Run a worker for each listening socket until a signal.
 
     Raises:
         ServiceUnavailable: They keep ending.
@@ -56,9 +84,9 @@ def supervise(count: int, work: Work, given: Any, listener: socket.socket) -> No
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, request_stop)
-    workers = _Workers(work, given, listener)
+    workers = _Workers(work, given, listeners)
     try:
-        workers.start(count)
+        workers.start()
         while stopping not in connection.wait([stopping, *workers.sentinels], _WAIT_SECONDS):
             workers.replace_dead(time.monotonic())
     finally:
@@ -80,16 +108,17 @@ def end_with_parent() -> None:
 class _Workers:
     """The worker processes, and when they were last replaced."""
 
-    def __init__(self, work: Work, given: Any, listener: socket.socket) -> None:
+    def __init__(self, work: Work, given: Any, listeners: Sequence[socket.socket]) -> None:
         # A copy of this process would have the locks of threads that it has not.
         self._context = multiprocessing.get_context("spawn")
         self._work = work
-        self._arguments = (given, listener)
+        self._given = given
+        self._listeners = listeners
         self._processes: list[BaseProcess] = []
         self._replaced: list[float] = []
 
-    def start(self, count: int) -> None:
-        for number in range(count):
+    def start(self) -> None:
+        for number in range(len(self._listeners)):
             self._processes.append(self._start_one(number))
 
     @property
@@ -125,6 +154,7 @@ class _Workers:
                 process.kill()
 
     def _start_one(self, number: int) -> BaseProcess:
-        process = self._context.Process(target=self._work, args=(*self._arguments, number))
+        arguments = (self._given, self._listeners[number], number)
+        process = self._context.Process(target=self._work, args=arguments)
         process.start()
         return process
