@@ -6,26 +6,22 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import field, replace
 from datetime import tzinfo
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from stratagem import operations
-from stratagem.access.kinds import KINDS as ACCESS_KINDS
-from stratagem.access.service import record_act
-from stratagem.access.workspaces import files_of
 from stratagem.call_correction import CallCorrector
-from stratagem.capture.kinds import KINDS as CAPTURE_KINDS
 from stratagem.capture.spool_files import Spool
-from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.deferred_dataclasses import dataclass
-from stratagem.deferred_modules import asyncio
-from stratagem.developer.kinds import KINDS as DEVELOPER_KINDS
+from stratagem.deferred_modules import asyncio, defer
 from stratagem.engine.events import Head
-from stratagem.engine.records import Kinds
+from stratagem.engine.records import Kinds, RecordKind
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
     BranchExists,
@@ -37,10 +33,8 @@ from stratagem.errors import (
     StratagemError,
     ValidationFailed,
 )
-from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.git_branches import memory_branch_of
 from stratagem.joint_memory import is_personal, read_both, reads_both, without_namespace
-from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.memory.spans import memory_span
@@ -59,18 +53,20 @@ from stratagem.search.transactions import Transactions
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Finding, Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
-from stratagem.storage.relational.writer import Adapters
-from stratagem.storage.scratch import scratch_folder
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 from stratagem.version import VERSION
 
 if TYPE_CHECKING:
+    from stratagem.access import service as access_service
     from stratagem.gateway.parts import GatewayParts
     from stratagem.gateway.settings import SignInPlace
     from stratagem.storage.log_copy import Copied
     from stratagem.storage.postgres.store import PostgresStore
     from stratagem.storage.rescue import Loss, Salvage
+else:
+    access_service = defer("stratagem.access.service")
 
 __all__ = [
     "KINDS",
@@ -101,17 +97,21 @@ logger = logging.getLogger(__name__)
 _SPOOL_PAUSE_SECONDS: Final = 30.0
 # The workspace of whoever names none.
 DEFAULT = "default"
-# Every kind of record that a database may hold.
+
+
+def _load_kinds(system: str) -> Sequence[RecordKind]:
+    kinds: Sequence[RecordKind] = import_module(f"stratagem.{system}.kinds").KINDS
+    return kinds
+
+
+# Every kind of record that a database may hold; those of other systems than memory are imported
+# when a record of theirs is met.
 KINDS = Kinds(
-    (
-        *MEMORY_KINDS,
-        *DEBUGGING_KINDS,
-        *KNOWLEDGE_KINDS,
-        *GATEWAY_KINDS,
-        *ACCESS_KINDS,
-        *DEVELOPER_KINDS,
-        *CAPTURE_KINDS,
-    )
+    MEMORY_KINDS,
+    *(
+        partial(_load_kinds, system)
+        for system in ("debugging", "knowledge", "gateway", "access", "developer", "capture")
+    ),
 )
 
 
@@ -226,7 +226,7 @@ class Runtime:
     def _call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         operation, call, caller = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
-            record_act(self.foundation, caller, name)
+            access_service.record_act(self.foundation, caller, name)
         with memory_span(name, call.arguments, caller) as note:
             answer = operation.run(getattr(self, operation.part), call.given, caller)
             note(answer)
@@ -242,7 +242,7 @@ class Runtime:
             return await asyncio.to_thread(self.call, name, arguments, caller)
         operation, call, caller = await self._prepare_async(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
-            await asyncio.to_thread(record_act, self.foundation, caller, name)
+            await asyncio.to_thread(access_service.record_act, self.foundation, caller, name)
         if operation.run_async is not None:
             if self._gateway is None:
                 # Putting it together reads the whole table.
@@ -580,7 +580,7 @@ def start(settings: Settings) -> Runtime:
     except BaseException:
         store.close()
         raise
-    views = Views(store, settings.zone or local_zone())
+    views = Views(store, lambda: settings.zone or local_zone())
     foundation = Foundation(
         store,
         views,
@@ -639,6 +639,8 @@ def built_in() -> ExternalSettings:
 def workspaces(database: str) -> list[str]:
     """Return the workspaces that a database holds; an address that names one is that one alone."""
     if not is_address(database):
+        from stratagem.access.workspaces import files_of
+
         return files_of(database)
     address, _, workspace = database.partition("#")
     if workspace:
@@ -745,6 +747,13 @@ def examine_unopened(path: str, progress: Progress) -> list[Finding]:
     from stratagem.storage.sqlite import examination
 
     return examination.examine_unopened(path, progress)
+
+
+def scratch_folder(prefix: str) -> AbstractContextManager[Path]:
+    """Give an empty folder until the block ends."""
+    from stratagem.storage import scratch
+
+    return scratch.scratch_folder(prefix)
 
 
 class Rescued(NamedTuple):

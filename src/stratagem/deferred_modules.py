@@ -1,7 +1,8 @@
 """Modules that are imported when they are first used.
 
 NumPy, asyncio and OpenSSL take longer to import than a recall takes to answer, and most commands
-compare no vectors, wait for nothing and hash nothing.
+compare no vectors, wait for nothing and hash nothing. What guesses a misspelt name (`difflib`) is
+needed only by a call that failed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["asyncio", "defer", "hashlib", "np"]
+__all__ = ["asyncio", "defer", "difflib", "hashlib", "np"]
 
 
 class _DeferredModule:
@@ -31,10 +32,12 @@ def defer(name: str) -> Any:
 
 if TYPE_CHECKING:
     import asyncio
+    import difflib
     import hashlib
 
     import numpy as np
 else:
     asyncio = _DeferredModule("asyncio")
+    difflib = _DeferredModule("difflib")
     hashlib = _DeferredModule("hashlib")
     np = _DeferredModule("numpy")

@@ -7,14 +7,13 @@ any of the parts that open one.
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from stratagem.deferred_modules import difflib
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.errors import (
     DatabaseNotFound,
@@ -126,6 +125,8 @@ def refuse_memory_of_repository(memory: str) -> None:
     """
     if not came_with_repository(memory):
         return
+    import shlex
+
     place = Path(memory) / DATABASE_NAME
     raise PermissionDenied(
         f"The memory at {place} came with the repository: git tracks it, so somebody else may have "
@@ -200,7 +201,7 @@ def _names_like(name: str, folder: Path, wanted: Callable[[Path], bool]) -> list
         names = [each.name for each in folder.iterdir() if wanted(each)]
     except OSError:
         return []
-    return get_close_matches(name, names, n=_NEAR_MAX)
+    return difflib.get_close_matches(name, names, n=_NEAR_MAX)
 
 
 def local_zone() -> tzinfo:

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from stratagem import Stratagem, StratagemError, bootstrap, connect
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
 from stratagem.surfaces.mcp.client_identity import process_caller

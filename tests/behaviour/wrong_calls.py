@@ -18,7 +18,7 @@ from stratagem.errors import StratagemError
 from stratagem.operation import CORRECTION, Caller
 from stratagem.operations import DEFAULT_TOOLSETS, find, of_toolsets
 from stratagem.parameters import check
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 
 CALLS: list[dict[str, Any]] = json.loads(

@@ -10,7 +10,7 @@ from typing import Any
 
 from stratagem.storage.contract import Store
 from stratagem.storage.postgres.store import PostgresStore
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from tests.contracts.samples import KINDS, Clock, Words, salts
 

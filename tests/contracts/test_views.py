@@ -301,7 +301,7 @@ def test_a_lineage_has_a_limit_that_the_error_names(store: Store) -> None:
 def shown(store: Store, as_of: str | int | None = None) -> tuple[set[int], int]:
     """Return the notes that a view shows, among all of them, and how many it counts."""
     with store.snapshot() as reader:
-        view = Views(store, UTC).view(reader, MAIN, as_of)
+        view = Views(store, lambda: UTC).view(reader, MAIN, as_of)
         everything = list(range(1, reader.log.head().sequence + 1))
         return reader.records.visible_among(view, everything), reader.records.count(view, NOTE)
 

@@ -20,7 +20,7 @@ from stratagem.sdk.embedded import Stratagem
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.sqlite.store import SqliteStore
 from stratagem.storage.views import Views
 
@@ -46,7 +46,7 @@ def open_with(
         lock_wait_seconds=lock_wait_seconds,
     )
     index.attach(store, follow=False)
-    foundation = Foundation(store, Views(store, UTC), index, "full", "0")
+    foundation = Foundation(store, Views(store, lambda: UTC), index, "full", "0")
     wanted = Subscribed(CONCEPT, RELATIONSHIP, CERTAINTY, TYPES)
     projections, _ = assemble(ExternalSettings(), store, index, wanted, beside=f"{path}-chroma")
     return Stratagem(Runtime(foundation, Settings(str(path)), projections), Caller())

@@ -20,7 +20,7 @@ from stratagem.gateway import names
 from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
 from stratagem.storage.contract import Transaction, WriteRequest
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.views import find_branch
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings

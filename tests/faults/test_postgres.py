@@ -18,7 +18,7 @@ from stratagem import limits
 from stratagem.errors import StorageBusy, StorageUnavailable, StratagemError
 from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.postgres.store import PostgresStore
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import (
     KINDS,
     MAIN,

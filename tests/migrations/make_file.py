@@ -14,7 +14,7 @@ from pathlib import Path
 from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.sqlite.format import VERSION
 from tests.contracts.samples import Clock, salts
 

@@ -17,7 +17,7 @@ from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.operation import Caller
 from stratagem.projections.bolt import Bolt
 from stratagem.projections.settings import ExternalSettings
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.faults.processes import Voice, child
 from tests.postgres import a_workspace

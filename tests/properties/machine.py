@@ -24,7 +24,7 @@ from stratagem.memory.models import Diff, History
 from stratagem.operation import Caller
 from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.storage.branch_merge import Strategy
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.model import Difference, Key, Line, Merge, Model, expired

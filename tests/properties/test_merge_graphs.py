@@ -13,7 +13,7 @@ from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
 from stratagem.storage.branch_merge import Strategy
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.machine import exactly

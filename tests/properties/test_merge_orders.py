@@ -11,7 +11,7 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.properties.seeding import seeded
 

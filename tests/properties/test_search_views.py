@@ -12,7 +12,7 @@ import pytest
 from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.seeding import seeded

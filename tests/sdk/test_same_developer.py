@@ -17,7 +17,7 @@ from stratagem import AsyncStratagem, Stratagem, StratagemError, connect, connec
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
 from stratagem.sdk.developer_groups import DeveloperGroups
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.contracts.samples import Clock, salts
 from tests.sdk.developer_script import DEVELOPER

@@ -7,9 +7,9 @@ everything. A role is the most that a token may do in a workspace, whatever its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Final, Literal, get_args
 
+from stratagem.deferred_modules import difflib
 from stratagem.errors import ValidationFailed
 from stratagem.operation import Caller, Right
 
@@ -90,7 +90,7 @@ def intersect_with_role(scopes: Iterable[str], role: str) -> frozenset[str]:
 
 def _no_scope(scope: str) -> ValidationFailed:
     every = [f"{toolset}:{right}" for toolset in (*TOOLSETS, "*") for right in RIGHTS]
-    near = get_close_matches(scope, every, n=2)
+    near = difflib.get_close_matches(scope, every, n=2)
     return ValidationFailed(
         f"There is no scope {scope!r}.",
         field="scopes",

@@ -14,7 +14,7 @@ from stratagem.demo import tool_server
 from stratagem.demo.texts import CONCEPTS, CONVERSATIONS, FACTS, NOTES, PREREQUISITES, PROBLEMS
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 
 __all__ = ["make_demo"]
 

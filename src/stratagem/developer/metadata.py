@@ -8,7 +8,6 @@ part of a text, the order of texts) is read from the metadata itself.
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_modules import hashlib
 from stratagem.errors import ValidationFailed
 
 __all__ = [

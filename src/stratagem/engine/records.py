@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from stratagem.deferred_dataclasses import dataclass
@@ -155,32 +156,96 @@ class RecordKind:
 
 
 class Kinds:
-    """Every kind of record and event that a database may hold."""
+    """Every kind of record and event that a database may hold.
 
-    def __init__(self, kinds: Iterable[RecordKind]) -> None:
-        self.records = {kind.name: kind for kind in kinds}
-        self.events = {event.name: event for kind in self.records.values() for event in kind.events}
-        self.grouped = frozenset(name for name, kind in self.records.items() if kind.grouped)
-        self.quoting = {
+    `later` load the kinds of further systems. They are called, in their order, when a name is met
+    that those before do not have: whoever works with entries needs no other system's.
+    """
+
+    def __init__(
+        self, kinds: Iterable[RecordKind], *later: Callable[[], Iterable[RecordKind]]
+    ) -> None:
+        self._records: dict[str, RecordKind] = {}
+        self._events: dict[str, EventKind] = {}
+        self._later = later
+        self._add(kinds)
+
+    def _add(self, kinds: Iterable[RecordKind]) -> None:
+        for kind in kinds:
+            self._records[kind.name] = kind
+            self._events |= {event.name: event for event in kind.events}
+
+    def _load_next(self) -> bool:
+        """Load the kinds of one more system; False where there are none left.
+
+        Twice by two threads does no harm.
+        """
+        if not self._later:
+            return False
+        load = self._later[0]
+        self._add(load())
+        self._later = tuple(each for each in self._later if each is not load)
+        return True
+
+    @cached_property
+    def records(self) -> Mapping[str, RecordKind]:
+        """All kinds of record, by their names."""
+        while self._load_next():
+            pass
+        return self._records
+
+    @cached_property
+    def giving_context(self) -> tuple[str, ...]:
+        """The kinds of record whose texts give later ones of their session context."""
+        return tuple(
+            kind.name
+            for kind in self.records.values()
+            if any(event.gives_context for event in kind.events)
+        )
+
+    @cached_property
+    def deletions(self) -> frozenset[str]:
+        """The kinds of event that delete a record."""
+        return frozenset(
+            event.name for kind in self.records.values() for event in kind.events if event.deletes
+        )
+
+    @cached_property
+    def quoting(self) -> Mapping[str, RecordKind]:
+        """The kinds of record that quote others, by their kinds of event."""
+        return {
             event.name: kind
             for kind in self.records.values()
             if kind.quoting
             for event in kind.events
         }
-        self.giving_context = tuple(
-            kind.name
-            for kind in self.records.values()
-            if any(event.gives_context for event in kind.events)
-        )
-        self.deletions = frozenset(name for name, event in self.events.items() if event.deletes)
+
+    def find_record(self, name: str) -> RecordKind | None:
+        """Return a kind of record by its name; None for one that is no longer known."""
+        while name not in self._records and self._load_next():
+            pass
+        return self._records.get(name)
+
+    def find_event(self, name: str) -> EventKind | None:
+        """Return a kind of event by its name; None for one that is no longer known."""
+        while name not in self._events and self._load_next():
+            pass
+        return self._events.get(name)
 
     def record(self, name: str) -> RecordKind:
-        """Return a kind of record by its name."""
-        return self.records[name]
+        """Return a kind of record that there is, by its name."""
+        kind = self.find_record(name)
+        assert kind is not None, f"there is no kind of record {name}"
+        return kind
+
+    def is_deletion(self, event_kind: str) -> bool:
+        """Whether an event of this kind deletes its record."""
+        kind = self.find_event(event_kind)
+        return kind is not None and kind.deletes
 
     def project(
         self, event_kind: str, content: Mapping[str, Any], key: str | None = None
     ) -> Projection:
         """Return what an event means; one of a kind no longer known means nothing."""
-        kind = self.events.get(event_kind)
+        kind = self.find_event(event_kind)
         return kind.project(content, key) if kind else Projection()

@@ -12,12 +12,12 @@ another branch, or one that reached the default branch by a merge, gets round no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Final, Literal, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 import orjson
 
+from stratagem.deferred_modules import hashlib
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, View
 from stratagem.gateway import names
@@ -64,7 +64,7 @@ class GrantRecord(TypedDict):
 
 def fingerprint(handler: Mapping[str, Any]) -> str:
     """Return what tells one handler, or one definition of a server, from every other."""
-    return sha256(orjson.dumps(handler, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+    return hashlib.sha256(orjson.dumps(handler, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
 def origin_of(url: str) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 from unicodedata import normalize
 
+from stratagem.deferred_modules import hashlib
 from stratagem.engine.events import Space
 
 __all__ = [

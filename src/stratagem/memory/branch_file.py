@@ -88,7 +88,7 @@ class BranchFile:
         """Return the event that writes a record of a portable kind, as it was exported."""
         if self._namespace is not None:
             raise InvalidRecord("a state cell or vector stays in its own namespace: name no other")
-        kind = self._kinds.records.get(field_of(record, "kind"))
+        kind = self._kinds.find_record(field_of(record, "kind"))
         if kind is None or not kind.portable or kind.writes is None:
             raise InvalidRecord(f"its kind {record['kind']!r} is none that can be imported")
         content = field_of(record, "content")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import orjson
 
 from stratagem import limits
 from stratagem.answers import plain
+from stratagem.deferred_modules import defer
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch, View
-from stratagem.engine.merge import ABSENT, ChangedBy
 from stratagem.errors import (
     BranchExists,
     BranchNotFound,
@@ -24,7 +24,6 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
-from stratagem.memory.changes import Changes
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import (
     Branches,
@@ -39,10 +38,20 @@ from stratagem.memory.models import (
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
-from stratagem.storage import branch_merge
-from stratagem.storage.branch_merge import BranchComparison, DifferenceGroup, RecordDifference
 from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.views import find_branch, is_another
+
+if TYPE_CHECKING:
+    from stratagem.engine import merge as record_merge
+    from stratagem.memory import changes as branch_changes
+    from stratagem.memory.changes import Changes
+    from stratagem.storage import branch_merge
+    from stratagem.storage.branch_merge import BranchComparison, DifferenceGroup, RecordDifference
+else:
+    # Most callers compare no branches.
+    record_merge = defer("stratagem.engine.merge")
+    branch_changes = defer("stratagem.memory.changes")
+    branch_merge = defer("stratagem.storage.branch_merge")
 
 __all__ = ["BranchOperations"]
 
@@ -61,7 +70,7 @@ class _ListedChanges(NamedTuple):
         self, reader: Reader, comparison: BranchComparison, groups: Iterable[DifferenceGroup]
     ) -> list[RecordDifference]:
         """Return the changes that are listed, of some groups."""
-        sides = {self.side, "both"} if self.side != "all" else get_args(ChangedBy)
+        sides = {self.side, "both"} if self.side != "all" else get_args(record_merge.ChangedBy)
         end = None if self.limit is None else self.offset + self.limit
         chosen = [each for each in groups if each.side in sides]
         return comparison.read(reader, chosen, self.offset, end)
@@ -348,7 +357,7 @@ class BranchOperations(BoundSystem):
                 for group, found in comparison.groups.items()
                 if self._may_see(group.space)
             }
-            described = Changes(reader, here.lineage, there.lineage)
+            described = branch_changes.Changes(reader, here.lineage, there.lineage)
             changes = [
                 described.describe(change, sided=True)
                 for change in listed.read(reader, comparison, counts)
@@ -461,7 +470,7 @@ class BranchOperations(BoundSystem):
         lineage = reader.branches.lineage(other)
         for each in found.changes:
             field = reader.kinds.record(each.space.kind).owned_by
-            if field is None or each.before is ABSENT:
+            if field is None or each.before is record_merge.ABSENT:
                 continue
             version = reader.records.current(lineage, each.space, each.key)
             theirs = values.decode(version.payload) if version and version.payload else None
@@ -479,8 +488,8 @@ class BranchOperations(BoundSystem):
         """Refuse that a merge lifts what takes a person's word, such as the rights of a tool."""
         for each in found.changes:
             for field in reader.kinds.record(each.space.kind).guarded:
-                before = {} if each.before is ABSENT else each.before
-                after = {} if each.after is ABSENT else each.after
+                before = {} if each.before is record_merge.ABSENT else each.before
+                after = {} if each.after is record_merge.ABSENT else each.after
                 if before.get(field) and after.get(field) != before[field]:
                     self._caller.require_person(
                         each.space.namespace,
@@ -649,7 +658,7 @@ def _result(
 
 
 def _changes_between(reader: Reader, *branches: Branch) -> Changes:
-    return Changes(reader, *(reader.branches.lineage(each) for each in branches))
+    return branch_changes.Changes(reader, *(reader.branches.lineage(each) for each in branches))
 
 
 def _conflict(changes: Changes, conflict: branch_merge.RecordConflict) -> Conflict:

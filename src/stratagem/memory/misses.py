@@ -8,12 +8,12 @@ bounded, so that a miss costs little however much is stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Annotated, Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_modules import difflib
 from stratagem.engine import moments, paths
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View
@@ -222,7 +222,7 @@ def _ratio(wanted: str, key: str) -> float:
     if len(wanted) == len(key) and sorted(wanted) == sorted(key):
         # Letters that changed places: of a short key they are most of it.
         return 1.0
-    matcher = SequenceMatcher(None, wanted, key)
+    matcher = difflib.SequenceMatcher(None, wanted, key)
     if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < _ALIKE_MIN:
         return 0.0
     return matcher.ratio()

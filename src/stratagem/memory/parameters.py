@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from stratagem.engine.lineage import OPEN_END
 from stratagem.parameters import Param
-from stratagem.storage.branch_merge import Strategy
 
 __all__ = [
     "KEY_ALIASES",
@@ -51,7 +50,8 @@ ErasedKey = Annotated[
 ErasedSequence = Annotated[int | None, Param("Logged event to erase", ge=1, le=OPEN_END)]
 NewName = Annotated[str | None, Param("The name of the branch", quiet=True)]
 MergeStrategy = Annotated[
-    Strategy | None, Param("merge: who wins; default: refuse and list conflicts")
+    Literal["source_wins", "target_wins"] | None,
+    Param("merge: who wins; default: refuse and list conflicts"),
 ]
 Decisions = Annotated[
     Mapping[str, Any] | None,

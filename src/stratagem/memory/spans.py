@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_modules import defer
 from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller
-from stratagem.redaction import mask
 from stratagem.spans import captures_content, fail_span, is_tracing, start_span
+
+if TYPE_CHECKING:
+    from stratagem import redaction
+else:
+    # Only a process that traces contents masks them.
+    redaction = defer("stratagem.redaction")
 
 __all__ = ["memory_span"]
 
@@ -67,7 +73,7 @@ def _trace(name: str, arguments: Mapping[str, Any], caller: Caller) -> Iterator[
     if isinstance(key := arguments.get("key"), str):
         attributes["gen_ai.memory.record.id"] = key[: limits.KEY_CHARS_MAX]
     if captures_content() and isinstance(query := arguments.get("query"), str):
-        attributes["gen_ai.memory.query.text"] = mask(query)
+        attributes["gen_ai.memory.query.text"] = redaction.mask(query)
     with start_span(_SCOPE, name, attributes) as span:
         try:
             yield lambda answer: _note(span, arguments, answer)
@@ -96,4 +102,4 @@ def _note(span: Any, arguments: Mapping[str, Any], answer: Mapping[str, Any]) ->
             if isinstance(each, Mapping)
         ]
         text = orjson.dumps(records).decode()[: limits.SPAN_CONTENT_CHARS_MAX]
-        span.set_attribute("gen_ai.memory.records", mask(text))
+        span.set_attribute("gen_ai.memory.records", redaction.mask(text))

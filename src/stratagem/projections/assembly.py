@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_dataclasses import dataclass
-from stratagem.projections.contract import ReadModel
-from stratagem.projections.health import Health
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
 from stratagem.search.external_services import ExternalServices
@@ -18,6 +16,8 @@ from stratagem.search.index import Index
 from stratagem.storage.contract import Store
 
 if TYPE_CHECKING:
+    from stratagem.projections.contract import ReadModel
+    from stratagem.projections.health import Health
     from stratagem.projections.query_services import ChromaVectorService, Neo4jGraphService
 
 __all__ = ["Subscribed", "assemble"]
@@ -54,6 +54,7 @@ def assemble(
     vectors: ChromaVectorService | None = None
     if settings.graph == "neo4j":
         from stratagem.projections.bolt import Bolt
+        from stratagem.projections.health import Health
         from stratagem.projections.neo4j import Neo4jModel
         from stratagem.projections.query_services import Neo4jGraphService
 
@@ -75,6 +76,7 @@ def assemble(
         graph = Neo4jGraphService(nodes, health)
     if settings.vectors == "chroma":
         from stratagem.projections.chroma import ChromaModel
+        from stratagem.projections.health import Health
         from stratagem.projections.query_services import ChromaVectorService
 
         texts = ChromaModel(

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
+from stratagem.deferred_modules import defer
 from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFailed
-from stratagem.projections import consistency
-from stratagem.projections.consistency import Comparison
-from stratagem.projections.contract import ReadModel
-from stratagem.projections.health import Health
-from stratagem.projections.leases import ACTOR
-from stratagem.projections.worker import Feeder, Worker
 from stratagem.storage.contract import Progress, Store, Transaction
+
+if TYPE_CHECKING:
+    from stratagem.projections import consistency, leases, worker
+    from stratagem.projections.consistency import Comparison
+    from stratagem.projections.contract import ReadModel
+    from stratagem.projections.health import Health
+    from stratagem.projections.worker import Feeder, Worker
+else:
+    # Most databases feed no service.
+    consistency = defer("stratagem.projections.consistency")
+    leases = defer("stratagem.projections.leases")
+    worker = defer("stratagem.projections.worker")
 
 __all__ = ["Projections"]
 
@@ -36,7 +43,7 @@ class Projections:
         self._store = store
         self._draw = draw
         self._feeders = {
-            model.name: Feeder(store, model, health, owner=owner, draw=draw)
+            model.name: worker.Feeder(store, model, health, owner=owner, draw=draw)
             for model, health in models
         }
         self._worker: Worker | None = None
@@ -46,12 +53,12 @@ class Projections:
         known = {each.name: each.kinds for each in self._store.reader().outbox.projections()}
         for name, feeder in self._feeders.items():
             if known.get(name) != feeder.model.kinds and not self._store.read_only:
-                self._store.write(partial(_register, name, feeder.model.kinds), ACTOR)
+                self._store.write(partial(_register, name, feeder.model.kinds), leases.ACTOR)
 
     def start(self) -> None:
         """Deliver in the background, where there is anything to feed."""
         if self._feeders and not self._store.read_only and self._worker is None:
-            self._worker = Worker(list(self._feeders.values()), self._store.follow)
+            self._worker = worker.Worker(list(self._feeders.values()), self._store.follow)
             self._worker.start()
 
     def wake(self) -> None:
@@ -91,7 +98,7 @@ class Projections:
         if name is not None and name not in names:
             raise self._no_such_projection(name, names)
         found = {
-            each: self._store.write(partial(_retry, each), ACTOR)
+            each: self._store.write(partial(_retry, each), leases.ACTOR)
             for each in ([name] if name else names)
         }
         self.wake()
@@ -143,7 +150,7 @@ class Projections:
         names = [each.name for each in self._store.reader().outbox.projections()]
         if name not in names:
             raise self._no_such_projection(name, names)
-        self._store.write(lambda transaction: transaction.outbox.drop(name), ACTOR)
+        self._store.write(lambda transaction: transaction.outbox.drop(name), leases.ACTOR)
 
     def close(self) -> None:
         """Stop delivering, and let go of the connections."""

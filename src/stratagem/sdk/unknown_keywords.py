@@ -7,11 +7,11 @@ call `k=`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from inspect import iscoroutinefunction, signature
 from typing import Any, TypeVar, cast
 
+from stratagem.deferred_modules import difflib
 from stratagem.parameters import ALIASES
 from stratagem.schemas import SYSTEMS, method_schema
 
@@ -53,7 +53,9 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
     unknown = next((name for name in named if name not in declared), None)
     if unknown is None:
         return error
-    meant = _parameters_known_as(method, unknown) or get_close_matches(unknown, declared, n=1)
+    meant = _parameters_known_as(method, unknown) or difflib.get_close_matches(
+        unknown, declared, n=1
+    )
     advice = f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared)}."
     return TypeError(f"{error}. {advice}")
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
-from stratagem.search.vectors import Nearest
-from stratagem.storage.outbox import OutboxReader
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from stratagem.search.vectors import Nearest
+    from stratagem.storage.outbox import OutboxReader
 
 __all__ = [
     "ExternalServices",

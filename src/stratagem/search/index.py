@@ -27,17 +27,8 @@ from stratagem.deferred_modules import defer, np
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
-from stratagem.search import embedding, passages, ranking
+from stratagem.search import embedding, ranking
 from stratagem.search.embedding import Embedder
-from stratagem.search.nearness import Nearness
-from stratagem.search.stored_vectors import StoredVectors
-from stratagem.search.vectors import (
-    BestKnown,
-    Nearest,
-    VectorCache,
-    VectorComparison,
-    knows_what_is_shown,
-)
 from stratagem.storage.contract import (
     IndexedText,
     Progress,
@@ -53,10 +44,18 @@ from stratagem.storage.contract import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratagem.search import analysis
+    from stratagem.search import analysis, nearness, passages, stored_vectors
+    from stratagem.search import vectors as text_vectors
+    from stratagem.search.nearness import Nearness
+    from stratagem.search.stored_vectors import StoredVectors
+    from stratagem.search.vectors import Nearest, VectorCache, VectorComparison
 else:
-    # Only searches and writes of texts look at words.
+    # Only searches and writes of texts look at words and vectors.
     analysis = defer("stratagem.search.analysis")
+    nearness = defer("stratagem.search.nearness")
+    passages = defer("stratagem.search.passages")
+    stored_vectors = defer("stratagem.search.stored_vectors")
+    text_vectors = defer("stratagem.search.vectors")
 
 __all__ = ["Index", "MatchedTexts", "Ranked", "Ranking", "lent_terms"]
 
@@ -135,6 +134,7 @@ class Index:
     def __init__(self, embedder: Embedder | None, vector_path: Path | None) -> None:
         self._vector_path = vector_path
         self._store: Store | None = None
+        self._opening = threading.Lock()
         self._use(embedder)
         self._background: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -172,11 +172,21 @@ class Index:
 
     def _use(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        self._vectors: VectorCache | StoredVectors | None = None
-        if embedder is not None:
-            path = self._vector_path
-            compares = self._store is not None and self._store.reader().vector_comparer is not None
-            self._vectors = StoredVectors() if compares else VectorCache(path, embedder.dimensions)
+        self._opened_vectors: VectorCache | StoredVectors | None = None
+
+    @property
+    def _vectors(self) -> VectorCache | StoredVectors | None:
+        """The vectors of the embedder, opened when they are first compared; None without one."""
+        if self._opened_vectors is None and self.embedder is not None:
+            with self._opening:
+                if self._opened_vectors is None:
+                    self._opened_vectors = self._open_vectors(self.embedder)
+        return self._opened_vectors
+
+    def _open_vectors(self, embedder: Embedder) -> VectorCache | StoredVectors:
+        if self._store is not None and self._store.reader().vector_comparer is not None:
+            return stored_vectors.StoredVectors()
+        return text_vectors.VectorCache(self._vector_path, embedder.dimensions)
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
@@ -250,9 +260,9 @@ class Index:
             cosines[among] = found.exact(candidates.sequences[among])
         best.weigh(_rank(candidates, cosines, best.count_max, among))
         waiting = reader.vectors.pending_count()
-        nearness = Nearness(self.embedder, query, vector)
+        near_words = nearness.Nearness(self.embedder, query, vector)
         passage_of = found.words.best_passage
-        return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, nearness)
+        return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, near_words)
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -370,11 +380,11 @@ class Index:
         """
         vectors = self._vectors
         assert vectors is not None
-        if isinstance(vectors, VectorCache) and meaning.nearest is None:
+        if isinstance(vectors, text_vectors.VectorCache) and meaning.nearest is None:
             if (
                 not scope.tags
                 and not self._ranks_shown_only
-                and knows_what_is_shown(reader.records, scope.view)
+                and text_vectors.knows_what_is_shown(reader.records, scope.view)
             ):
                 rows = scope.passages(reader, asked.terms, asked.spare)
                 words = _pool(rows, None)
@@ -394,7 +404,7 @@ class Index:
             near = meaning.nearest(meaning.vector, meaning.depth)
             cosines = vectors.cosines(reader, words.sequences, meaning.vector)
             return _Compared(near, words, cosines)
-        assert isinstance(vectors, StoredVectors)
+        assert isinstance(vectors, stored_vectors.StoredVectors)
         near, cosines = vectors.compare(
             reader,
             scope.view,
@@ -485,7 +495,7 @@ class _Scope(NamedTuple):
             spaces=None if self.spaces is None else np.array(self.spaces, np.int64),
             sequences=reader.search.tagged_versions(self.tags) if self.tags else None,
             depth=meaning.depth,
-            best=None if shown_max is None else BestKnown(words.bm25, shown_max),
+            best=None if shown_max is None else text_vectors.BestKnown(words.bm25, shown_max),
         )
 
 

@@ -6,10 +6,9 @@ Each is asked for together with the state that its reader sees, so a stale one i
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
-
-from cachetools import LRUCache
 
 __all__ = ["StateCache"]
 
@@ -24,18 +23,24 @@ class StateCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: LRUCache[Hashable, tuple[Hashable, Any]] = LRUCache(_ENTRIES_MAX)
+        # The one that was asked for least recently comes first.
+        self._entries: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 
     def get(self, name: Hashable, state: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` gave for this state, or gives now. It must not be changed."""
         with self._lock:
             entry = self._entries.get(name)
+            if entry is not None:
+                self._entries.move_to_end(name)
         if entry is not None and entry[0] == state:
             cached: T = entry[1]
             return cached
         value = make()
         with self._lock:
             self._entries[name] = (state, value)
+            self._entries.move_to_end(name)
+            if len(self._entries) > _ENTRIES_MAX:
+                self._entries.popitem(last=False)
         return value
 
     def clear(self) -> None:

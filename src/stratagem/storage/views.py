@@ -7,10 +7,12 @@ has what the clock said when the log stood there (docs/adr/0011).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import tzinfo
-from difflib import get_close_matches
+from functools import cached_property
 
 from stratagem import limits
+from stratagem.deferred_modules import difflib
 from stratagem.engine import moments
 from stratagem.engine.lineage import (
     DEFAULT_BRANCH,
@@ -37,16 +39,16 @@ class Views:
     keeps its place in the log.
     """
 
-    def __init__(self, store: Store, zone: tzinfo) -> None:
+    def __init__(self, store: Store, find_zone: Callable[[], tzinfo]) -> None:
         self._store = store
-        self._zone = zone
+        self._find_zone = find_zone
         self._lineages: dict[str, tuple[Branch, Lineage]] = {}
         self._pasts: dict[tuple[str, str | int], tuple[Lineage, int]] = {}
 
-    @property
+    @cached_property
     def zone(self) -> tzinfo:
-        """The time zone of words for times."""
-        return self._zone
+        """The time zone of words for times; found when the first such word is read."""
+        return self._find_zone()
 
     def present(self, branch: str) -> Lineage:
         """Return what a view of a branch's present reads.
@@ -124,7 +126,7 @@ class Views:
         return View(branch, reader.branches.lineage(branch, limit), time)
 
     def _moment(self, now: int, latest: int, as_of: str | int) -> moments.Moment:
-        return moments.parse(as_of, now=now, zone=self._zone, latest=latest)
+        return moments.parse(as_of, now=now, zone=self.zone, latest=latest)
 
 
 def _is_relative(moment: moments.Moment) -> bool:
@@ -168,7 +170,7 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
     if is_hidden:
         raise TransactionEnded("The transaction is over.")
     live = [each.name for each in branches.all() if each.deleted_sequence is None]
-    near = get_close_matches(name, live, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
     if branches.deleted_by_name(name) is not None:
         hint = (

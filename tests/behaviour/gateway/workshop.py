@@ -22,7 +22,7 @@ from stratagem.debugging.kinds import INCIDENTS
 from stratagem.engine.events import Space
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.surfaces.serving import eventually
 

@@ -68,8 +68,7 @@ def test_a_logged_event_is_found_by_its_label_and_its_data() -> None:
 
 
 def test_only_what_can_never_be_forgotten_gives_context() -> None:
-    assert ALL.events[EVENT_LOGGED].gives_context
-    assert not ALL.events[ENTRY_STORED].gives_context
+    assert ALL.giving_context == (EVENT,)
 
 
 def test_entries_are_records_and_logged_events_stand_for_themselves() -> None:

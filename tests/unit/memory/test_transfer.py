@@ -26,7 +26,7 @@ from stratagem.errors import (
 from stratagem.memory.markdown import read_note
 from stratagem.memory.transfer import BranchExport, BranchImport, export_branch, import_from
 from stratagem.operation import Caller
-from stratagem.storage.relational.writer import Adapters
+from stratagem.storage.relational.store import Adapters
 
 Opener = Callable[..., Stratagem]
 

@@ -29,3 +29,17 @@ def test_nothing_that_was_computed_outlives_a_purge() -> None:
         db.memory.purge(key="secret")
 
         assert computed() is None
+
+
+def test_what_was_asked_for_least_recently_goes_first() -> None:
+    cache = StateCache()
+    first = cache.get(0, 1, Result)
+    second = cache.get(1, 1, Result)
+    for name in range(2, 16):
+        cache.get(name, 1, Result)
+
+    assert cache.get(0, 1, Result) is first
+    cache.get(16, 1, Result)
+
+    assert cache.get(0, 1, Result) is first
+    assert cache.get(1, 1, Result) is not second

@@ -30,7 +30,7 @@ def store(clock: Clock) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def views(store: SqliteStore) -> Views:
-    return Views(store, UTC)
+    return Views(store, lambda: UTC)
 
 
 def test_a_view_of_the_present_has_no_end(store: SqliteStore, views: Views) -> None:
@@ -178,7 +178,7 @@ def test_many_threads_resolve_and_forget_views_side_by_side(tmp_path: Path) -> N
         with closing(open_sqlite_file(tmp_path, Clock())) as store:
             for number in range(200):
                 append(store, a_note("k", str(number)))
-            views = Views(store, UTC)
+            views = Views(store, lambda: UTC)
 
             def work(forgets: bool) -> None:
                 try:

@@ -24,10 +24,11 @@ gives the same errors other signatures: it raises `VERSION`, and stored errors a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from stratagem.deferred_modules import hashlib
 
 if TYPE_CHECKING:
     from stratagem.debugging.signatures.headlines import Agreement, Headline

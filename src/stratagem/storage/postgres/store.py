@@ -53,8 +53,8 @@ from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.store import SqlStore
-from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.relational.store import Adapters, SqlStore
+from stratagem.storage.relational.writer import SqlWriter
 from stratagem.storage.rescue import Salvage
 
 __all__ = ["PostgresStore"]

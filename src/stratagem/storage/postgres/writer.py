@@ -21,8 +21,9 @@ from stratagem.storage.postgres.terms import text_rows
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
+from stratagem.storage.relational.store import Adapters
 from stratagem.storage.relational.vectors import SqlVectorWriter
-from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.relational.writer import SqlWriter
 
 __all__ = ["make_writer"]
 

@@ -176,7 +176,7 @@ def _copies(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[st
     values: list[Any] = []
     for sequence in named:
         fact = replay.fact_of(transaction.log.page(sequence - 1, 1)[0])
-        kind = transaction.kinds.records.get(fact.space.kind) if fact.space else None
+        kind = transaction.kinds.find_record(fact.space.kind) if fact.space else None
         if fact.content is not None and kind is not None:
             values += [fact.content.get(name) for name in kind.erasable]
     return Copies(values, keys)

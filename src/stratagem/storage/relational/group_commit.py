@@ -22,16 +22,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_modules import defer
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
-from stratagem.storage.relational.transaction import SqlTransaction
-from stratagem.storage.relational.writer import SqlWriter
+
+if TYPE_CHECKING:
+    from stratagem.storage.relational import transaction as writing
+    from stratagem.storage.relational.writer import SqlWriter
+else:
+    # Whoever only reads needs nothing that writes.
+    writing = defer("stratagem.storage.relational.transaction")
 
 __all__ = ["RELEASE", "ROLLBACK_TO", "SAVEPOINT", "BatchRunner", "Ticket", "WriterQueue"]
 
@@ -206,7 +212,7 @@ class BatchRunner:
     def __init__(self, writer: SqlWriter, faults: tuple[type[Exception], ...]) -> None:
         self.writer = writer
         self._faults = faults
-        self._transaction = SqlTransaction(writer)
+        self._transaction = writing.SqlTransaction(writer)
 
     def run(
         self,

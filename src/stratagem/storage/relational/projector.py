@@ -196,7 +196,8 @@ class Projector:
         # +1 where a record appears, -1 where it is deleted, 0 where it is only changed. Whether the
         # version before has expired does not matter: tallies count expired records too.
         self._count(fact.branch, space.kind, (not meaning.deleted) - (live is not None))
-        if space.kind in self._kinds.grouped:
+        kind = self._kinds.find_record(space.kind)
+        if kind is not None and kind.grouped:
             self._regroup(fact, space, meaning, live)
         if before and before.branch == fact.branch:
             rows.superseded.append((fact.sequence, before.sequence))
@@ -287,7 +288,8 @@ class Projector:
         if meaning.session is not None and self._indexer is not None:
             # Before its own turn is added: a message is no context of itself.
             context = self._context(fact, meaning.session, rows, self._indexer.context_window)
-            if self._kinds.events[fact.kind].gives_context:
+            kind = self._kinds.find_event(fact.kind)
+            if kind is not None and kind.gives_context:
                 rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
                 self._remember_turn(fact.sequence, text.body)
         rows.texts.append((fact.sequence, text, context))

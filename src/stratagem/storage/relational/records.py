@@ -165,7 +165,7 @@ class SqlRecords:
 
     def _is_live(self, version: Version) -> bool:
         """Whether a version is neither a deletion nor purged."""
-        return version.kind not in self._kinds.deletions and version.payload is not None
+        return version.payload is not None and not self._kinds.is_deletion(version.kind)
 
 
 class SqlWriterRecords(SqlRecords):

@@ -6,9 +6,10 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
+from stratagem.deferred_modules import defer
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
@@ -22,13 +23,24 @@ from stratagem.storage.contract import (
     WriteRequest,
 )
 from stratagem.storage.relational.cache import NameCache, WriterCache
-from stratagem.storage.relational.eraser import Erasure, erasure_of
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
-from stratagem.storage.relational.writer import Adapters
 
-__all__ = ["SqlStore"]
+if TYPE_CHECKING:
+    from stratagem.storage.relational import eraser
+    from stratagem.storage.relational.eraser import Erasure
+else:
+    eraser = defer("stratagem.storage.relational.eraser")
+
+__all__ = ["Adapters", "SqlStore"]
 
 T = TypeVar("T")
+
+
+class Adapters(NamedTuple):
+    """What a store takes from its surroundings: the time, and bytes that cannot be guessed."""
+
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
 
 
 class _Follower(Protocol):
@@ -97,7 +109,9 @@ class SqlStore(ABC):
         sequences: Sequence[int] = (),
         copies: bool = True,
     ) -> Erased:
-        return self._erase(request, erasure_of(space, key, sequence, sequences, copies=copies))
+        return self._erase(
+            request, eraser.erasure_of(space, key, sequence, sequences, copies=copies)
+        )
 
     def purge_records(
         self,
@@ -105,7 +119,7 @@ class SqlStore(ABC):
         records: Sequence[tuple[Space, str]],
         sequences: Sequence[int] = (),
     ) -> Erased:
-        return self._erase(request, Erasure(tuple(records), sequences=tuple(sequences)))
+        return self._erase(request, eraser.Erasure(tuple(records), sequences=tuple(sequences)))
 
     @abstractmethod
     def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased: ...

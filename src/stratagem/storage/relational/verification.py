@@ -12,8 +12,8 @@ one event alone cannot be checked against it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
+from stratagem.deferred_modules import hashlib
 from stratagem.engine.events import Space, content_hash, encode_names
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Version
@@ -57,6 +57,7 @@ def verified_payloads(
     written once for rows of it that follow each other.
     """
     found: dict[int, bytes | None] = {}
+    sha256 = hashlib.sha256
     last: tuple[Space, str] | None = None
     prefix = b""
     for sequence, payload, salt, content in rows:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import IndexedText, Indexer, VectorComparer
@@ -22,14 +22,10 @@ from stratagem.storage.relational.session import Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
 from stratagem.storage.relational.vectors import SqlVectorWriter
 
-__all__ = ["Adapters", "DocumentWriter", "SqlWriter"]
+if TYPE_CHECKING:
+    from stratagem.storage.relational.store import Adapters
 
-
-class Adapters(NamedTuple):
-    """What a store takes from its surroundings: the time, and bytes that cannot be guessed."""
-
-    clock: Callable[[], int]
-    entropy: Callable[[int], bytes]
+__all__ = ["DocumentWriter", "SqlWriter"]
 
 
 class DocumentWriter(Protocol):

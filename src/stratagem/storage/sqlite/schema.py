@@ -13,12 +13,9 @@ from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, StorageUnavailable
 from stratagem.storage.contract import WriteRequest
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
-from stratagem.storage.relational.transaction import SqlTransaction
-from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
 from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION, check_format
 from stratagem.storage.sqlite.statements import SQL, migrations, script
-from stratagem.storage.sqlite.writer import setting_writer
 
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
@@ -139,6 +136,9 @@ def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
 
 
 def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
+    from stratagem.storage.sqlite import maintenance
+    from stratagem.storage.sqlite.writer import setting_writer
+
     before = int(connection.pragma("user_version"))
     for number, statements in migrations():
         if number > before:
@@ -154,6 +154,8 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
 
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
+    from stratagem.storage.relational.transaction import SqlTransaction
+
     request = WriteRequest(actor="stratagem")
     transaction = SqlTransaction(store.writer(connection)).begin(request, Head(0, 0, GENESIS))
     transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)

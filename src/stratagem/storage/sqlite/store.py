@@ -27,8 +27,7 @@ from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.store import SqlStore
-from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.relational.store import Adapters, SqlStore
 from stratagem.storage.sqlite import schema
 from stratagem.storage.sqlite.connection import (
     MEMORY,
@@ -42,17 +41,19 @@ from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watcher import Watcher
-from stratagem.storage.sqlite.writer import make_writer
 from stratagem.storage.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from stratagem.storage.relational.eraser import Erasure
+    from stratagem.storage.relational.writer import SqlWriter
     from stratagem.storage.sqlite import examination, maintenance, replacement
+    from stratagem.storage.sqlite import writer as sqlite_writer
 else:
-    # Only upkeep needs them.
+    # Only writes and upkeep need them.
     examination = defer("stratagem.storage.sqlite.examination")
     maintenance = defer("stratagem.storage.sqlite.maintenance")
     replacement = defer("stratagem.storage.sqlite.replacement")
+    sqlite_writer = defer("stratagem.storage.sqlite.writer")
 
 __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 
@@ -226,7 +227,7 @@ class SqliteStore(SqlStore):
 
     def writer(self, connection: apsw.Connection) -> SqlWriter:
         """Return the parts that write, over a connection that has begun a transaction."""
-        return make_writer(
+        return sqlite_writer.make_writer(
             connection,
             self.kinds,
             WriterCache(),

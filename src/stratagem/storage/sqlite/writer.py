@@ -12,7 +12,8 @@ from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
-from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.relational.store import Adapters
+from stratagem.storage.relational.writer import SqlWriter
 from stratagem.storage.sqlite.connection import DAMAGE
 from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
 
