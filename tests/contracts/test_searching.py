@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stratagem.errors import DatabaseCorrupt
-from stratagem.storage.contract import Store, TextTraits
+from stratagem.storage.contract import Reader, ScoredPassage, Store, TextTraits
 from tests.contracts.samples import (
     HAPPENING,
     NOTE,
@@ -271,6 +271,11 @@ def test_only_texts_that_a_search_may_find_have_traits(store: Store) -> None:
     assert shown("default", spaces=[]) == set()
 
 
+def _passages(reader: Reader, expression: str, limit: int | None) -> list[ScoredPassage]:
+    found = reader.search.passages(expression, weights=(1, 1, 0.5), limit=limit)
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
 def test_passages_are_found_whichever_view_shows_them(store: Store) -> None:
     replaced = append(store, a_note("k", "red " + "padding " * 30))
     append(store, a_note("k", "blue"))
@@ -278,10 +283,10 @@ def test_passages_are_found_whichever_view_shows_them(store: Store) -> None:
     own = append(store, a_note("other", "red"), branch="trial")
 
     with store.snapshot() as reader:
-        found = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=9)
-        every = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=None)
-        best = reader.search.passages('"red"', weights=(1, 1, 0.5), limit=1)
-        none = reader.search.passages('"green"', weights=(1, 1, 0.5), limit=9)
+        found = _passages(reader, '"red"', limit=9)
+        every = _passages(reader, '"red"', limit=None)
+        best = _passages(reader, '"red"', limit=1)
+        none = _passages(reader, '"green"', limit=9)
         matching_here = reader.search.matches(
             view(reader, "trial"), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )

@@ -15,7 +15,6 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,7 +32,7 @@ from stratagem.storage.contract import (
     IndexedText,
     Progress,
     Reader,
-    ScoredPassage,
+    ScoredPassages,
     SearchReader,
     SettingReader,
     Store,
@@ -357,16 +356,16 @@ class Index:
         """
         if not self._ranks_shown_only:
             spare = _SPARE * best.count_max
-            rows = best.scope.passages(best.reader, terms, spare)
-            if best.weigh(_by_passages(rows)) or len(rows) < spare:
+            found = best.scope.passages(best.reader, terms, spare)
+            if best.weigh(_by_passages(found)) or len(found.scores) < spare:
                 return
             self._ranks_shown_only = _SEARCHES_AFTER_MISS
         self._ranks_shown_only -= 1
         depth = best.count_max
         while True:
-            rows = best.scope.matches(best.reader, terms, depth)
+            found = best.scope.matches(best.reader, terms, depth)
             # A few very long texts may have most of the passages.
-            if best.weigh(_by_passages(rows)) or len(rows) < depth:
+            if best.weigh(_by_passages(found)) or len(found.scores) < depth:
                 return
             depth *= 4
 
@@ -386,13 +385,13 @@ class Index:
                 and not self._ranks_shown_only
                 and text_vectors.knows_what_is_shown(reader.records, scope.view)
             ):
-                rows = scope.passages(reader, asked.terms, asked.spare)
-                words = _pool(rows, None)
+                found = scope.passages(reader, asked.terms, asked.spare)
+                words = _pool(found, None)
                 near, places, cosines, exact = scope.compare(
                     reader, vectors, meaning, words, shown_max=asked.depth
                 )
                 words, cosines = _leave_out_hidden(reader, scope, words.take(places), cosines)
-                if len(rows) != asked.spare or len(words.sequences) >= asked.depth:
+                if len(found.scores) != asked.spare or len(words.sequences) >= asked.depth:
                     return _Compared(near, words, cosines, exact)
                 self._ranks_shown_only = _SEARCHES_AFTER_MISS
             self._ranks_shown_only = max(self._ranks_shown_only - 1, 0)
@@ -454,13 +453,11 @@ class _Scope(NamedTuple):
     tags: Sequence[str]
     weights: tuple[float, float, float]
 
-    def matches(
-        self, reader: Reader, terms: Sequence[str], limit: int | None
-    ) -> list[ScoredPassage]:
+    def matches(self, reader: Reader, terms: Sequence[str], limit: int | None) -> ScoredPassages:
         """Return the passages that have any of some terms, best first; None: all, in any order."""
         if not terms:
-            return []
-        return reader.search.matches(
+            return ScoredPassages.from_rows(())
+        rows = reader.search.matches(
             self.view,
             analysis.match_expression(terms),
             weights=self.weights,
@@ -468,13 +465,12 @@ class _Scope(NamedTuple):
             tags=self.tags,
             limit=limit,
         )
+        return ScoredPassages.from_rows(rows)
 
-    def passages(
-        self, reader: Reader, terms: Sequence[str], limit: int | None
-    ) -> list[ScoredPassage]:
+    def passages(self, reader: Reader, terms: Sequence[str], limit: int | None) -> ScoredPassages:
         """Return the passages that have any of some terms, best first, whatever is shown."""
         if not terms:
-            return []
+            return ScoredPassages.from_rows(())
         expression = analysis.match_expression(terms)
         return reader.search.passages(expression, weights=self.weights, limit=limit)
 
@@ -545,14 +541,14 @@ class _Asked(NamedTuple):
 def _matches(reader: Reader, scope: _Scope, asked: _Asked) -> MatchedTexts:
     """Return the versions that have any of some terms, each by its best passage."""
     depth = asked.depth
-    rows: list[ScoredPassage] | None = None
+    found: ScoredPassages | None = None
     while True:
-        if rows is None or not asked.everything:
-            rows = scope.matches(reader, asked.terms, None if asked.everything else depth)
-        found = _pool(rows, depth)
+        if found is None or not asked.everything:
+            found = scope.matches(reader, asked.terms, None if asked.everything else depth)
+        pooled = _pool(found, depth)
         # A few very long texts may have most of the passages.
-        if len(rows) < depth or len(found.sequences) >= asked.limit:
-            return found
+        if len(found.scores) < depth or len(pooled.sequences) >= asked.limit:
+            return pooled
         depth *= 4
 
 
@@ -570,24 +566,26 @@ def _leave_out_hidden(
     return words.take(kept), cosines[kept]
 
 
-def _pool(rows: Sequence[ScoredPassage], depth: int | None) -> MatchedTexts:
+def _pool(found: ScoredPassages, depth: int | None) -> MatchedTexts:
     """Return the best passages' versions, each once, in the place of its best passage.
 
     Without a `depth` all are returned, in any order.
     """
-    # As one list of numbers, five times as fast as by rows; whole ones are exact up to 2^53.
-    table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3).T
-    sequences, numbers = table[:2].astype(np.int64)
-    scores = np.ascontiguousarray(table[2])
+    sequences, numbers, scores = found
     several = numbers.any()
     if depth is None and not several:
         return MatchedTexts(sequences, scores, numbers)
     order = np.lexsort((numbers, -sequences, -scores))[:depth]
     if several:
-        _, first = np.unique(sequences[order], return_index=True)
-        first.sort()
-        order = order[first]
+        order = order[_first_of_each(sequences[order])]
     return MatchedTexts(sequences[order], scores[order], numbers[order])
+
+
+def _first_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places at which each number comes for the first time, in order."""
+    _, first = np.unique(numbers, return_index=True)
+    first.sort()
+    return first
 
 
 def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float64]]:
@@ -616,12 +614,34 @@ def _find_best(
     return np.argpartition(-scores, count)[:count]
 
 
-def _by_passages(rows: Sequence[ScoredPassage]) -> list[Ranked]:
+class _RankedTexts(NamedTuple):
+    """Versions, best first, with what `Ranked` has of each; no passage is -1."""
+
+    sequences: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    cosines: NDArray[np.float64]
+    passages: NDArray[np.int64]
+
+    def take(self, places: NDArray[np.int64] | slice) -> _RankedTexts:
+        """Return some of them."""
+        sequences, scores, cosines, passages = self
+        return _RankedTexts(sequences[places], scores[places], cosines[places], passages[places])
+
+    def to_list(self) -> list[Ranked]:
+        """Return each of them."""
+        return [
+            Ranked(sequence, score, cosine, None if passage < 0 else passage)
+            for sequence, score, cosine, passage in zip(
+                *(column.tolist() for column in self), strict=True
+            )
+        ]
+
+
+def _by_passages(found: ScoredPassages) -> _RankedTexts:
     """Return versions in order of how well the words of each match, each by its best passage."""
-    best: dict[int, ScoredPassage] = {}
-    for row in rows:
-        best.setdefault(row[0], row)
-    return [Ranked(at, score, math.nan, passage) for at, passage, score in best.values()]
+    sequences, numbers, scores = found
+    ranked = _RankedTexts(sequences, scores, np.full(len(scores), np.nan), numbers)
+    return ranked.take(_first_of_each(sequences)) if numbers.any() else ranked
 
 
 def _rank(
@@ -629,7 +649,7 @@ def _rank(
     cosines: NDArray[np.float64],
     limit: int,
     among: NDArray[np.int64] | None,
-) -> list[Ranked]:
+) -> _RankedTexts:
     """Return the highest scores of words and meaning; of equals the newer first.
 
     `among`, where given, are the places that the best are at.
@@ -639,13 +659,8 @@ def _rank(
         order = np.lexsort((-sequences, -scores))[:limit]
     else:
         order = among[np.lexsort((-sequences[among], -scores[among]))[:limit]]
-    columns = (sequences, scores, cosines, candidates.passages)
-    rows = zip(*(column[order].tolist() for column in columns), strict=True)
-    return [
-        Ranked(sequence, score, cosine, None if passage < 0 else passage)
-        for sequence, score, cosine, passage in rows
-        if score > 0
-    ]
+    order = order[scores[order] > 0]
+    return _RankedTexts(sequences, scores, cosines, candidates.passages).take(order)
 
 
 class _Weighing:
@@ -683,22 +698,25 @@ class _Weighing:
         """Return by which passage a version was found; None where it was not."""
         return next((each.passage for each in self._shown if each.sequence == sequence), None)
 
-    def weigh(self, found: Sequence[Ranked]) -> bool:
+    def weigh(self, found: _RankedTexts) -> bool:
         """Weigh what was found, best first; return whether nothing that follows can come up."""
         self._shown, self._weighed = [], []
         found = self._order_by_highest(found)
-        for begin in range(0, len(found), self._count_min):
-            if self._is_settled(found[begin]):
+        for begin in range(0, len(found.sequences), self._count_min):
+            group = found.take(slice(begin, begin + self._count_min)).to_list()
+            if self._is_settled(group[0]):
                 return True
-            self._weigh_group(found[begin : begin + self._count_min])
+            self._weigh_group(group)
         return self.count == self.count_max
 
-    def _order_by_highest(self, found: Sequence[Ranked]) -> Sequence[Ranked]:
+    def _order_by_highest(self, found: _RankedTexts) -> _RankedTexts:
         """Return what was found in order of the scores that each may have once it is weighed."""
         raisable = self._raisable
-        if raisable is None or raisable.isdisjoint([each.sequence for each in found]):
+        if not raisable or raisable.isdisjoint(found.sequences.tolist()):
             return found
-        return sorted(found, key=self._highest, reverse=True)
+        may_rise = np.isin(found.sequences, list(raisable))
+        highest = found.scores * np.where(may_rise, ranking.RAISED, 1.0)
+        return found.take(np.lexsort((-found.sequences, -highest)))
 
     def _highest(self, ranked: Ranked) -> tuple[float, int]:
         may_rise = self._raisable is None or ranked.sequence in self._raisable

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from stratagem.deferred_dataclasses import dataclass
@@ -47,6 +48,7 @@ __all__ = [
     "RequestResult",
     "RequestWriter",
     "ScoredPassage",
+    "ScoredPassages",
     "ScoredVersion",
     "SearchReader",
     "SettingReader",
@@ -132,6 +134,22 @@ class ScoredVersion(NamedTuple):
 # A passage that a search found, by the sequence of its text and its number, and how well it
 # matched: higher is better. There are thousands of them, so they are plain tuples.
 ScoredPassage = tuple[int, int, float]
+
+
+class ScoredPassages(NamedTuple):
+    """The same in columns: the sequences of texts, the numbers of their passages, and scores."""
+
+    sequences: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[ScoredPassage]) -> ScoredPassages:
+        """Return the columns of some rows."""
+        # As one list of numbers, five times as fast as by rows; whole ones are exact up to 2^53.
+        table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3).T
+        sequences, numbers = table[:2].astype(np.int64)
+        return cls(sequences, numbers, np.ascontiguousarray(table[2]))
 
 
 class TextTraits(NamedTuple):
@@ -559,7 +577,7 @@ class SearchReader(Protocol):
 
     def passages(
         self, expression: str, *, weights: tuple[float, float, float], limit: int | None
-    ) -> list[ScoredPassage]:
+    ) -> ScoredPassages:
         """Return the best passages for a match expression, whichever view shows them, best first.
 
         Without a limit all of them, in any order.

@@ -10,15 +10,21 @@ from typing import NamedTuple, Protocol, cast
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.engine.records import FACET_MARK, Kinds
-from stratagem.storage.contract import ScoredPassage, ScoredVersion, TextTraits, VectorRow
+from stratagem.storage.contract import (
+    ScoredPassage,
+    ScoredPassages,
+    ScoredVersion,
+    TextTraits,
+    VectorRow,
+)
 from stratagem.storage.postgres.connection import PostgresCursor
 from stratagem.storage.postgres.rows import StoredVector
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
-from stratagem.storage.postgres.terms import query_terms, term_query
+from stratagem.storage.postgres.terms import term_query
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
-from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch
+from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch, query_terms
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.relational.settings import SqlSettings
 from stratagem.storage.relational.vectors import SqlVectors
@@ -141,14 +147,15 @@ class PostgresSearch(SqlSearch):
 
     def passages(
         self, expression: str, *, weights: tuple[float, float, float], limit: int | None
-    ) -> list[ScoredPassage]:
+    ) -> ScoredPassages:
         terms = query_terms(expression)
         if not terms:
-            return []
+            return ScoredPassages.from_rows(())
         sql = _ranking_statement("passages", 0, len(terms), spaces=False, tags=False)
         asked = term_query(self._workspace, terms)
         parameters = (0, limit, *_filters(None, ()), asked, *map(float, weights), *terms)
-        return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
+        rows = self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
+        return ScoredPassages.from_rows(rows)
 
     def shown_traits(
         self,

@@ -16,11 +16,10 @@ import orjson
 
 from stratagem.storage.contract import IndexedText
 
-__all__ = ["PassageRow", "query_terms", "term_query", "text_rows", "workspace_term"]
+__all__ = ["PassageRow", "term_query", "text_rows", "workspace_term"]
 
 # Where a term ends; the other store's tokenizer has the same rule.
 _BETWEEN: Final = re.compile(r"[\x00-\x20\"'\\`\x7f]+")
-_QUOTED: Final = re.compile(r'"([^"]*)"')
 # Of each field, a byte: beyond it a term is no more telling.
 _COUNT_MAX: Final = 255
 _TITLE, _CONTEXT = 16, 8
@@ -54,11 +53,6 @@ def text_rows(workspace: int, sequence: int, document: IndexedText) -> Iterator[
 
 def _count_terms(field: str) -> Counter[str]:
     return Counter(filter(None, _BETWEEN.split(field)))
-
-
-def query_terms(expression: str) -> list[str]:
-    """Return the terms of a match expression: quoted, with OR between them."""
-    return list(dict.fromkeys(filter(None, _QUOTED.findall(expression))))
 
 
 def term_query(workspace: int, terms: list[str]) -> str:

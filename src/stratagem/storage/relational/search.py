@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
 from stratagem.engine.records import FACET_MARK
-from stratagem.storage.contract import ScoredPassage, TextTraits
+from stratagem.storage.contract import ScoredPassage, ScoredPassages, TextTraits
 from stratagem.storage.relational.session import NUMBER, Parameter, Queries, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PASSAGE_ROW", "TRAITS_ROW", "SqlSearch"]
+__all__ = ["PASSAGE_ROW", "TRAITS_ROW", "SqlSearch", "query_terms"]
 
 PASSAGE_ROW = Shape[ScoredPassage]()
 TRAITS_ROW = Shape[tuple[int, int | None, int]]()
+
+_QUOTED: Final = re.compile(r'"([^"]*)"')
+
+
+def query_terms(expression: str) -> list[str]:
+    """Return the terms of a match expression: quoted, with OR between them."""
+    return list(dict.fromkeys(filter(None, _QUOTED.findall(expression))))
 
 
 class SqlSearch(ABC):
@@ -45,7 +53,7 @@ class SqlSearch(ABC):
     @abstractmethod
     def passages(
         self, expression: str, *, weights: tuple[float, float, float], limit: int | None
-    ) -> list[ScoredPassage]: ...
+    ) -> ScoredPassages: ...
 
     @abstractmethod
     def shown_traits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -11,19 +12,22 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
 from stratagem.engine.records import FACET_MARK, Kinds
-from stratagem.storage.contract import ScoredPassage, TextTraits, Version
+from stratagem.storage.contract import ScoredPassage, ScoredPassages, TextTraits, Version
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
-from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch
+from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch, query_terms
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
+from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache, rank_passages
 from stratagem.storage.sqlite.statements import STATEMENTS, statement
 
 __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make_reader"]
 
 _FORMATS = Shape[tuple[int, int | None]]()
+# What FTS5 takes apart, or folds, in a term that is asked for.
+_NOT_ONE_TERM = re.compile(r"[\x00-\x20\"'\\`\x7fA-Z]")
 
 
 def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...] = ()) -> Queries:
@@ -47,7 +51,7 @@ def make_reader(connection: apsw.Connection, kinds: Kinds) -> SqlReader:
 
 
 def lookup_reader(
-    connection: apsw.Connection, kinds: Kinds, cache: NameCache
+    connection: apsw.Connection, kinds: Kinds, cache: NameCache, lengths: LengthCache
 ) -> tuple[SqlReader, FormatGuard]:
     """Return a reader outside of any transaction, which translates each error by itself."""
     queries = make_queries(connection, (apsw.Error, *DAMAGE))
@@ -56,7 +60,7 @@ def lookup_reader(
         queries,
         kinds,
         cache,
-        search=SqliteSearch(queries),
+        search=SqliteSearch(queries, lengths),
         records=_GuardedRecords(queries, kinds, cache, guard),
     )
     return reader, guard
@@ -107,9 +111,14 @@ class _GuardedRecords(SqlRecords):
 
 
 class SqliteSearch(SqlSearch):
-    """Full-text search by FTS5."""
+    """Full-text search by FTS5; `lengths`, where given, are those of all passages."""
 
-    __slots__ = ()
+    __slots__ = ("_has_occurrences", "_lengths")
+
+    def __init__(self, queries: Queries, lengths: LengthCache | None = None) -> None:
+        super().__init__(queries)
+        self._lengths = lengths
+        self._has_occurrences = False
 
     def matches(
         self,
@@ -128,11 +137,30 @@ class SqliteSearch(SqlSearch):
 
     def passages(
         self, expression: str, *, weights: tuple[float, float, float], limit: int | None
-    ) -> list[ScoredPassage]:
+    ) -> ScoredPassages:
+        ranked = self._rank_by_lengths(query_terms(expression), weights, limit)
+        if ranked is not None:
+            return ranked
         ranked_by = f"bm25({weights[0]}, {weights[1]}, {weights[2]})"
         if limit is None:
-            return self._queries.rows(PASSAGE_ROW, "all_passages", expression, ranked_by)
-        return self._queries.rows(PASSAGE_ROW, "passages", expression, ranked_by, limit)
+            rows = self._queries.rows(PASSAGE_ROW, "all_passages", expression, ranked_by)
+        else:
+            rows = self._queries.rows(PASSAGE_ROW, "passages", expression, ranked_by, limit)
+        return ScoredPassages.from_rows(rows)
+
+    def _rank_by_lengths(
+        self, terms: Sequence[str], weights: tuple[float, float, float], limit: int | None
+    ) -> ScoredPassages | None:
+        """Return the best passages, ranked here; None where FTS5 has to be asked."""
+        if self._lengths is None or any(map(_NOT_ONE_TERM.search, terms)):
+            return None
+        lengths = self._lengths.get(self._queries, IndexTotals.read(self._queries))
+        if lengths is None:
+            return None
+        if not self._has_occurrences:
+            self._queries.run("occurrences_table")
+            self._has_occurrences = True
+        return rank_passages(self._queries, terms, weights, lengths, limit)
 
     def shown_traits(
         self,
@@ -152,8 +180,7 @@ class SqliteSearch(SqlSearch):
         return self._queries.number("term_documents", term)
 
     def text_count(self) -> int:
-        averages = self._queries.value(bytes, "text_averages")
-        return _first_varint(averages) if averages else 0
+        return IndexTotals.read(self._queries).passages
 
 
 def _filter(
@@ -179,13 +206,3 @@ def _filter(
 def _json_array(items: Sequence[int] | Sequence[str]) -> str:
     """Return items as `json_each` takes them apart again: SQLite has no arrays."""
     return orjson.dumps(list(items)).decode()
-
-
-def _first_varint(data: bytes) -> int:
-    """Return the number that FTS5's averages record begins with: how many rows it has."""
-    number = 0
-    for byte in data[:9]:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:  # noqa: PLR2004 -- the top bit says that more follows
-            break
-    return number

@@ -38,6 +38,7 @@ from stratagem.storage.sqlite.connection import (
     translating_errors,
 )
 from stratagem.storage.sqlite.format import check_format
+from stratagem.storage.sqlite.passage_ranking import LengthCache
 from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watcher import Watcher
@@ -110,6 +111,7 @@ class SqliteStore(SqlStore):
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
         self._last_commit: _LastCommit | None = None
+        self._lengths = LengthCache()
         self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
@@ -273,7 +275,9 @@ class SqliteStore(SqlStore):
         except AttributeError:
             with translating_errors(self.location):
                 connection = self._local.connection = self.connect()
-                reader, self._local.guard = lookup_reader(connection, self.kinds, self._cache)
+                reader, self._local.guard = lookup_reader(
+                    connection, self.kinds, self._cache, self._lengths
+                )
                 self._local.reader = reader
         return reader
 

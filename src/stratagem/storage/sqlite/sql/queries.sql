@@ -316,6 +316,22 @@ ORDER BY score DESC, texts.rowid >> 8 DESC, texts.rowid LIMIT ?3
 -- All passages for a match expression, whichever view shows them, in no order.
 SELECT texts.rowid >> 8, texts.rowid & 255, -rank FROM texts WHERE texts MATCH ?1 AND rank MATCH ?2
 
+-- name: occurrences_table
+-- Every occurrence of every term.
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.occurrences USING fts5vocab (main, texts, instance)
+
+-- name: occurrences
+-- Where each of some terms (a JSON array) occurs: passages in order, with the number of the column.
+-- One list for each: as rows they take twice as long to read.
+SELECT (
+    SELECT group_concat(o.doc << 2 | CASE o.col WHEN 'body' THEN 1 WHEN 'title' THEN 0 ELSE 2 END)
+    FROM occurrences o WHERE o.term = w.value)
+FROM json_each(?1) w
+
+-- name: passage_lengths
+-- How many terms the columns of passages have, after one of them, as FTS5 keeps it.
+SELECT id, sz FROM texts_docsize WHERE id > ?1 ORDER BY id LIMIT ?2
+
 -- name: shown_traits
 -- Which of some texts (a JSON array of sequences) a search in a view may find: how many characters
 -- they have, and whether they have a facet.

@@ -1,0 +1,160 @@
+"""Passages that are ranked in memory are those that FTS5 ranks best, with the same scores."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from stratagem.storage.contract import ScoredPassages
+from stratagem.storage.relational.session import Queries
+from stratagem.storage.sqlite import passage_ranking
+from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache
+from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
+from stratagem.storage.sqlite.statements import SQL
+
+WORDS = [f"w{number}" for number in range(60)]
+WEIGHTS = [(3.0, 1.0, 0.5), (1.0, 1.0, 1.0), (2.3, 0.7, 0.1)]
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
+    opened = apsw.Connection(str(tmp_path / "texts.db"))
+    opened.execute(
+        "CREATE VIRTUAL TABLE texts USING fts5 (title, body, context, content = '', "
+        "contentless_delete = 1, tokenize = 'ascii')"
+    )
+    yield opened
+    opened.close()
+
+
+def _fill(connection: apsw.Connection, draw: random.Random, sequences: range) -> None:
+    def words(most: int) -> str:
+        # The first ones are in nearly every text.
+        return " ".join(WORDS[int(60 * draw.random() ** 3)] for _ in range(draw.randint(0, most)))
+
+    with connection:
+        for sequence in sequences:
+            for passage in range(draw.choice((1, 1, 1, 4))):
+                # Some longer than a byte can say.
+                row = (sequence, passage, words(3), words(draw.choice((5, 30, 300))), words(5))
+                connection.execute(SQL["insert_text"], row)
+
+
+def _columns(found: ScoredPassages) -> list[list[float]]:
+    return [column.tolist() for column in found]
+
+
+def _searches(connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> list[SqliteSearch]:
+    """Return a search that asks FTS5, and one that ranks by itself from the first time."""
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    queries = make_queries(connection)
+    return [SqliteSearch(queries), SqliteSearch(queries, LengthCache())]
+
+
+def _assert_alike(searches: list[SqliteSearch], draw: random.Random) -> None:
+    for _ in range(12):
+        terms = draw.sample([*WORDS, "unknown"], draw.randint(1, 6))
+        expression = " OR ".join(f'"{term}"' for term in terms)
+        for limit in (None, 1, 10, 10_000):
+            by_fts, by_us = (
+                search.passages(expression, weights=draw.choice(WEIGHTS[:1]), limit=limit)
+                for search in searches
+            )
+            assert _columns(by_us) == _columns(by_fts)
+
+
+def test_what_is_ranked_here_is_what_fts5_ranks(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(7)
+    searches = _searches(connection, monkeypatch)
+    for begin in (1, 200, 230):
+        _fill(connection, draw, range(begin, begin + (30 if begin > 1 else 199)))
+        _assert_alike(searches, draw)
+    # They were read: it was not FTS5 that ranked twice.
+    assert connection.execute("SELECT count(*) FROM temp.sqlite_schema").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_any_weights_give_the_same_scores(
+    connection: apsw.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    weights: tuple[float, float, float],
+) -> None:
+    _fill(connection, random.Random(3), range(1, 150))
+    by_fts, by_us = (
+        search.passages('"w0" OR "w2" OR "w9"', weights=weights, limit=None)
+        for search in _searches(connection, monkeypatch)
+    )
+
+    assert len(by_us.scores) > 100
+    assert _columns(by_us) == _columns(by_fts)
+
+
+def test_an_empty_index_has_nothing_to_rank(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _assert_alike(_searches(connection, monkeypatch), random.Random(1))
+
+
+def test_passages_that_are_deleted_are_not_ranked(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(5)
+    _fill(connection, draw, range(1, 100))
+    searches = _searches(connection, monkeypatch)
+    _assert_alike(searches, draw)
+    connection.execute("DELETE FROM texts WHERE rowid >> 8 IN (20, 30, 99)")
+
+    _assert_alike(searches, draw)
+
+
+def test_a_reader_of_an_earlier_state_ranks_what_it_sees(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    draw = random.Random(5)
+    connection.pragma("journal_mode", "wal")
+    _fill(connection, draw, range(1, 100))
+    shared = LengthCache()
+    earlier = apsw.Connection(connection.filename)
+    earlier.execute("BEGIN")
+    before, now = (make_queries(each) for each in (earlier, connection))
+    _assert_alike([SqliteSearch(before), SqliteSearch(before, shared)], draw)
+    _fill(connection, draw, range(100, 120))
+
+    for queries in (now, before, now):
+        _assert_alike([SqliteSearch(queries), SqliteSearch(queries, shared)], draw)
+    earlier.close()
+
+
+def test_lengths_are_kept_by_who_searches_often(connection: apsw.Connection) -> None:
+    _fill(connection, random.Random(5), range(1, 20))
+    queries = make_queries(connection)
+    cache = LengthCache()
+    kept = [_is_kept(cache, queries) for _ in range(20)]
+
+    assert kept == [False] * 16 + [True] * 4
+    _fill(connection, random.Random(5), range(20, 22))
+    assert _is_kept(cache, queries)
+
+
+def _is_kept(cache: LengthCache, queries: Queries) -> bool:
+    return cache.get(queries, IndexTotals.read(queries)) is not None
+
+
+def test_terms_that_fts5_takes_apart_are_left_to_it(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute(SQL["insert_text"], (1, 0, "", "red fish", ""))
+    for expression in ('"red\'fish"', '"Red"', '"red fish"'):
+        by_fts, by_us = (
+            search.passages(expression, weights=WEIGHTS[0], limit=9)
+            for search in _searches(connection, monkeypatch)
+        )
+        assert _columns(by_us) == _columns(by_fts)
+        assert len(by_us.scores) == 1
