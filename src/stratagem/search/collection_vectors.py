@@ -107,21 +107,18 @@ class CollectionCache(VectorCache):
         if len(rows) > ranking.EXACT_VECTORS_MAX:
             compared = int(len(rows) * ranking.OWN_RESCORED_SHARE)
             compared = min(max(compared, ranking.OWN_RESCORED_MIN), ranking.OWN_RESCORED_MAX)
-            rows = self._worth_comparing(snapshot, rows, query, max(4 * count, compared))
+            rows = self._worth_comparing(snapshot, wanted, max(4 * count, compared))
         products = snapshot.columns.cosines_of(rows, query)
         scores = _scores(self._shape.metric, products, snapshot.norm[rows], length)
         return rows, scores, np.zeros(0, np.float32)
 
     def _worth_comparing(
-        self,
-        snapshot: VectorSnapshot,
-        rows: NDArray[np.int64],
-        query: NDArray[np.float32],
-        wanted: int,
+        self, snapshot: VectorSnapshot, wanted: WantedRows, count: int
     ) -> NDArray[np.int64]:
-        """Return rows whose estimated scores are the highest, about as many as are wanted."""
-        if self._shape.metric == "cosine" or len(rows) <= wanted:
-            return self._by_codes(snapshot, rows, query, wanted)
+        """Return about so many of the wanted rows: those with the highest estimated scores."""
+        rows, query = wanted.rows, wanted.query
+        if self._shape.metric == "cosine" or len(rows) <= count:
+            return self._by_codes(snapshot, wanted, count)
         most = len(rows) * 4 > snapshot.count
         codes = snapshot.codes if most else snapshot.codes[:, rows]
         products = self._codes.products(codes, query)
@@ -129,7 +126,7 @@ class CollectionCache(VectorCache):
             products = products[rows]
         length = float(np.sqrt(query @ query))
         scores = _scores(self._shape.metric, products, snapshot.norm[rows], length)
-        return rows[np.argpartition(-scores, wanted - 1)[:wanted]]
+        return rows[np.argpartition(-scores, count - 1)[:count]]
 
 
 def _scores(

@@ -234,6 +234,10 @@ class VectorColumns:
             _compare(vectors, query, cosines[begin : begin + _CHUNK])
         return cosines
 
+    def are_few(self, count: int) -> bool:
+        """Whether the quantized vectors of so many rows may be kept in memory."""
+        return count * self._dimensions <= _QUANTIZED_BYTES_KEPT
+
     def quantized_vectors(self, begin: int, end: int) -> NDArray[np.int8]:
         """Return the quantized vectors of some rows."""
         quantized = aligned_array((end - begin, self._dimensions), np.int8)
@@ -306,18 +310,30 @@ class VectorColumns:
         return zlib.crc32(self.header.tobytes()[:_CHECKED_BYTES])
 
 
-class OwnRows(NamedTuple):
-    """Some of the rows: their numbers, and for each row whether it is one of them."""
+class OwnRows:
+    """Some of the rows: their numbers, and for each row whether it is one of them.
 
-    numbers: NDArray[np.int64]
-    mask: NDArray[np.bool_]
+    `codes` and `quantized` are copies of theirs, where a snapshot has made any.
+    """
+
+    def __init__(self, mask: NDArray[np.bool_]) -> None:
+        self.mask = mask
+        self.numbers = np.flatnonzero(mask)
+        self.codes: NDArray[np.uint64] | None = None
+        self.quantized: NDArray[np.int8] | None = None
+
+    @cached_property
+    def places(self) -> NDArray[np.int32]:
+        """The place of each of them in `numbers`, by its row."""
+        return np.cumsum(self.mask, dtype=np.int32) - 1
 
 
 class VectorSnapshot:
     """What the header said at one moment, and the columns that are asked for with each search.
 
-    These are kept, since they are small: 72 bytes for each vector of 256 numbers. Vectors are
-    not, and quantized ones only where they are not too many and asked for again and again.
+    These are kept, since they are small: 72 bytes for each vector of 256 numbers, and a copy of
+    half of them for the rows of each of the last few questions. Vectors are not, and quantized
+    ones only where they are not too many and asked for again and again.
     """
 
     def __init__(self, columns: VectorColumns) -> None:
@@ -329,6 +345,8 @@ class VectorSnapshot:
         self._own_rows: dict[
             tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None], OwnRows
         ] = {}
+        # The rows whose quantized vectors are kept, where all of them would be too many.
+        self._kept: OwnRows | None = None
 
     def has_rows_of(self, columns: VectorColumns) -> bool:
         """Whether the rows that the header tells of now are those of this moment."""
@@ -369,15 +387,14 @@ class VectorSnapshot:
         return self.columns.quantized_vectors(0, self.count)
 
     def estimates_of(
-        self, rows: NDArray[np.int64], query: NDArray[np.float32]
+        self, rows: NDArray[np.int64], query: NDArray[np.float32], own: OwnRows
     ) -> NDArray[np.float32]:
-        """Return about how near some rows are to a query: within a hundredth."""
+        """Return about how near some rows are to a query: within a hundredth.
+
+        `own` are the rows that they were chosen from.
+        """
         self._asked += 1
-        few = self.count * len(query) <= _QUANTIZED_BYTES_KEPT
-        if few and self._asked > _ASKED_BEFORE_KEPT:
-            quantized = self._quantized.take(rows, axis=0)
-        else:
-            quantized = self.columns.quantized_of(rows)
+        quantized = self._pick_quantized(rows, own)
         products = np.empty(len(rows), np.float32)
         for begin in range(0, len(rows), _CHUNK):
             vectors = quantized[begin : begin + _CHUNK].astype(np.float32)
@@ -385,10 +402,34 @@ class VectorSnapshot:
         products *= self.step[rows]
         return products
 
+    def _pick_quantized(self, rows: NDArray[np.int64], own: OwnRows) -> NDArray[np.int8]:
+        if self._asked > _ASKED_BEFORE_KEPT:
+            if self.columns.are_few(self.count):
+                return self._quantized.take(rows, axis=0)
+            if self._keeps(own) and own.mask[rows].all():
+                if own.quantized is None:
+                    own.quantized = self.columns.quantized_of(own.numbers)
+                return own.quantized.take(own.places[rows], axis=0)
+        return self.columns.quantized_of(rows)
+
+    def _keeps(self, own: OwnRows) -> bool:
+        """Whether the quantized vectors of some rows are kept: of the first that are not many."""
+        if self._kept is None and self.columns.are_few(len(own.numbers)):
+            self._kept = own
+        return self._kept is own
+
     @cached_property
     def codes(self) -> NDArray[np.uint64]:
         """The code of each vector, a word of bits in each row."""
         return self.columns.codes(0, self.count)
+
+    def codes_of(self, own: OwnRows) -> NDArray[np.uint64]:
+        """Return the codes of some rows, which are picked out once."""
+        if len(own.numbers) == self.count:
+            return self.codes
+        if own.codes is None:
+            own.codes = self.codes.take(own.numbers, axis=1)
+        return own.codes
 
     @cached_property
     def order(self) -> NDArray[np.int64] | None:
@@ -426,7 +467,7 @@ class VectorSnapshot:
             shown |= (self.branch == branch) & (self.sequence <= limit) & (self.sequence_to > limit)
         if spaces is not None:
             shown &= _membership(np.array(spaces, np.int64), self.space)
-        return OwnRows(np.flatnonzero(shown), shown)
+        return OwnRows(shown)
 
 
 def _rows_of(columns: VectorColumns) -> tuple[int, ...]:

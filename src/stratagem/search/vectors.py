@@ -90,11 +90,15 @@ class BestKnown(NamedTuple):
 
 
 class WantedRows(NamedTuple):
-    """The rows to choose from, what they are compared with, and the rows to compare anyway."""
+    """The rows to choose from, what they are compared with, and the rows to compare anyway.
+
+    The first are all of the `own` ones, or some of them.
+    """
 
     rows: NDArray[np.int64]
     query: NDArray[np.float32]
     known: tuple[NDArray[np.bool_], NDArray[np.int64]]
+    own: OwnRows
 
 
 class VectorComparison(NamedTuple):
@@ -191,7 +195,7 @@ class VectorCache:
                 row_of[there] = known_rows
                 there = there[places]
                 known_rows = row_of[places[there]]
-            wanted = WantedRows(rows, query, (there, known_rows))
+            wanted = WantedRows(rows, query, (there, known_rows), own)
             near, cosines = self._nearest(reader, view, snapshot, wanted, depth)
             if len(rows) <= ranking.EXACT_VECTORS_MAX:
                 return VectorComparison(near, places, cosines)
@@ -238,13 +242,13 @@ class VectorCache:
 
         A collection has a metric of its own, and other scores in their place.
         """
-        rows, query, (places, known) = wanted
+        rows, query, (places, known), own = wanted
         answer = np.full(len(places), np.nan, np.float32)
         if len(rows) > ranking.EXACT_VECTORS_MAX:
             compared = int(len(rows) * ranking.RESCORED_SHARE)
             compared = min(max(compared, ranking.RESCORED_MIN), ranking.RESCORED_MAX)
-            rows = self._by_codes(snapshot, rows, query, max(count, compared))
-            both = snapshot.estimates_of(np.concatenate((rows, known)), query)
+            rows = self._by_codes(snapshot, wanted, max(count, compared))
+            both = snapshot.estimates_of(np.concatenate((rows, known)), query, own)
         elif len(rows) * 4 > snapshot.count:
             # Most rows are wanted: one pass over all of them is faster than picking them out.
             every = snapshot.columns.cosines(query, snapshot.count)
@@ -291,16 +295,14 @@ class VectorCache:
                     self._path.unlink(missing_ok=True)
 
     def _by_codes(
-        self,
-        snapshot: VectorSnapshot,
-        rows: NDArray[np.int64],
-        query: NDArray[np.float32],
-        wanted: int,
+        self, snapshot: VectorSnapshot, wanted: WantedRows, count: int
     ) -> NDArray[np.int64]:
-        """Return about as many rows as are wanted: those whose codes are nearest to the query."""
-        if len(rows) <= wanted:
+        """Return about so many of the wanted rows: those whose codes are nearest to the query."""
+        rows, own = wanted.rows, wanted.own
+        if len(rows) <= count:
             return rows
-        return self._codes.nearest(snapshot.codes, rows, query, wanted)
+        codes = snapshot.codes_of(own) if rows is own.numbers else snapshot.codes
+        return self._codes.nearest(codes, rows, wanted.query, count)
 
     def _size(self, capacity: int) -> int:
         return VectorColumns.size(self._dimensions, self._codes.words, capacity)

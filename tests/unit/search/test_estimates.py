@@ -9,8 +9,8 @@ import pytest
 
 import stratagem
 from stratagem.memory.models import SearchResults
-from stratagem.search import ranking
-from stratagem.search.vector_columns import quantize
+from stratagem.search import ranking, vector_columns
+from stratagem.search.vector_columns import VectorColumns, quantize
 
 QUERIES = ("the harbour in winter", "who repairs the bicycle", "red lantern", "nothing of the kind")
 
@@ -56,6 +56,36 @@ def test_what_is_found_by_estimates_is_what_comparing_all_vectors_finds(
     # Often enough that the quantized vectors are kept in memory.
     for _ in range(3):
         assert ask_everything(db) == exact
+
+
+def test_copies_of_the_vectors_of_one_namespace_find_what_comparing_all_vectors_finds(
+    db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.memory.store(
+        items=[
+            {"key": f"trip/{number}", "value": f"A letter from harbour {number} in winter."}
+            for number in range(100)
+        ],
+        namespace="trips",
+    )
+    spaces = ("trips", "default")
+    exact = {
+        space: [db.memory.search(each, namespace=space) for each in QUERIES] for space in spaces
+    }
+    assert any(each.results for each in exact["trips"])
+
+    monkeypatch.setattr(ranking, "EXACT_VECTORS_MAX", 0)
+    # Room for those of the first namespace, and not for those of the second.
+    monkeypatch.setattr(vector_columns, "_QUANTIZED_BYTES_KEPT", 100 * 256)
+    for _ in range(4):
+        for space in spaces:
+            assert [db.memory.search(each, namespace=space) for each in QUERIES] == exact[space]
+
+    def refuse(*_rows: object) -> None:
+        pytest.fail("The copies in memory were not used.")
+
+    monkeypatch.setattr(VectorColumns, "quantized_of", refuse)
+    assert [db.memory.search(each, namespace="trips") for each in QUERIES] == exact["trips"]
 
 
 def test_a_write_is_found_after_quantized_vectors_were_kept(
