@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -34,6 +34,7 @@ from stratagem.bootstrap import (
     rescue,
     workspaces,
 )
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import (
     DatabaseCorrupt,
     InvalidInput,

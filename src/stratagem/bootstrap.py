@@ -13,13 +13,14 @@ from datetime import tzinfo
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stratagem import operations
 from stratagem.call_correction import CallCorrector
 from stratagem.capture.spool_files import Spool
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio, defer
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds, RecordKind
 from stratagem.engine.relevance import TRY_MIN

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller, Operation
 from stratagem.search.foundation import Foundation

@@ -9,7 +9,9 @@ exit code, so that one condition looks alike on every surface.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "TABLE",

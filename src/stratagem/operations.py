@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import values
 from stratagem.errors import (
     DatabaseCorrupt,

@@ -16,10 +16,11 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from stratagem import limits
 from stratagem.deferred_patterns import deferred_pattern
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values", "secret_forms"]
 

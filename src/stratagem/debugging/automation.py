@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -12,6 +12,7 @@ from stratagem.debugging.models import RankedSolution
 from stratagem.debugging.records import IncidentRecords
 from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.service import rank_solutions
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.engine.relevance import ProblemComparison
 from stratagem.operation import Caller

@@ -8,7 +8,7 @@ it, and an outcome that was moved is read where it was moved to (`records`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from stratagem import limits
 from stratagem.debugging import checks, erasure, kinds, record_changes, record_lists
@@ -30,6 +30,7 @@ from stratagem.debugging.record_lists import ListFilter, ListPage, page_cursor, 
 from stratagem.debugging.records import IncidentRecords
 from stratagem.debugging.service import Debugging, Steps
 from stratagem.debugging.statistics import statistics
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import (

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.spelling import KnownName
 from stratagem.debugging.vocabulary import ABSENT, PRESENT
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_patterns import deferred_pattern
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["VERSIONED", "Role", "SlotValue", "parse_fields", "role_of"]
 

@@ -30,12 +30,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem import limits
 from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.environment_fields import VERSIONED, SlotValue, parse_fields, role_of
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 
 __all__ = ["Environment", "canonical", "contradictions", "from_bucket", "similarity"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from stratagem.debugging import kinds
 from stratagem.debugging.records import IncidentRecords
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.errors import (
     IncidentNotFound,

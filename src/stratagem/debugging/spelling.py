@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from unicodedata import normalize
 
 from stratagem import limits
 from stratagem.debugging import vocabulary
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "KnownName",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -19,6 +19,7 @@ from stratagem.debugging.kinds import INCIDENTS, LOOKUPS, REPEATS, SOLUTIONS, ou
 from stratagem.debugging.models import RecommendationStatistics
 from stratagem.debugging.ranking import Outcome, Solution
 from stratagem.debugging.records import IncidentRecords, solution_of
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View

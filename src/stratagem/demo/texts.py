@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "CONCEPTS",

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
 from stratagem.deferred_modules import hashlib
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 
 __all__ = [

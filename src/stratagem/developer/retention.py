@@ -13,9 +13,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.developer.kinds import CELL, VECTOR
 from stratagem.developer.models import RetentionApplied
 from stratagem.engine import moments

@@ -11,12 +11,13 @@ verifies, and because the salt is gone the content cannot be guessed back from i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NewType
+from typing import Any, NewType
 
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import hashlib
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "GENESIS",

@@ -44,9 +44,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from math import exp, fsum, inf, isnan, lgamma, log, log1p, sqrt
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "BASE_RATE_CAP",

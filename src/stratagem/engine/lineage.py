@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Self
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 
 __all__ = [

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft, Space
 
 __all__ = [

@@ -30,9 +30,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import exp, isnan
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "LISTED_MIN",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import BreakerNotes, Breakers
 from stratagem.gateway.calls.concurrency import ConcurrencyLimits

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["GatewaySettings", "SignInPlace"]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from stratagem.bootstrap import Runtime
 from stratagem.debugging.automation import list_best_fixes
 from stratagem.debugging.kinds import OUTCOME, facet_listed
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
 from stratagem.hooks.context_text import cut, mark, plain_words, strip_marked, text_key

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["CLIENTS", "EVENTS", "HookEvent", "format_answer", "parse_event", "takes_context"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem.debugging.signatures import find_error, headline
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.search import analysis
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem.capture.spool_files import hooks_folder
 from stratagem.debugging.signatures import agreement, fingerprint_and_headlines
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
 from stratagem.hooks.git_branch import memory_branch

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.context_text import cut, plain_words, text_key
 from stratagem.search import analysis, relevance
 from stratagem.search.passages import parts

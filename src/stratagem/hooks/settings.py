@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.projects import (
     DATABASE_NAME,
     came_with_repository,

@@ -6,9 +6,10 @@ An answer that was cut says so, says how much was left out, and how to read the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem.answers import add_note, chars_of, fit_list, is_whole, piece_of, take_fitting
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "fit_concept",

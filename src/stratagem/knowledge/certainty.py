@@ -32,12 +32,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import evidence
 from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Observation

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed

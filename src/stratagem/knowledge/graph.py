@@ -13,9 +13,10 @@ about a moment, relationships and concepts that did not hold then are passed ove
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Related
 from stratagem.knowledge.records import Concept, ConceptRecords, content_of

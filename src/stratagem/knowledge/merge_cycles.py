@@ -7,8 +7,9 @@ sides even then: it says which cycle there is, and by which call it is broken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.knowledge import learning_order

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import AmbiguousName, ConceptNotFound, ValidationFailed

@@ -9,9 +9,10 @@ the other one has not been told everything. So nobody sees less than was written
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, View
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ServiceUnavailable

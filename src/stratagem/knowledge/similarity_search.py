@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.knowledge import concept_lists
 from stratagem.knowledge.disputes import Dispute, find_disputes
 from stratagem.knowledge.models import ConceptHit

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 import orjson
 
 from stratagem import limits
 from stratagem.answers import plain
 from stratagem.deferred_modules import defer
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch, View

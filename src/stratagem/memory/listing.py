@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 
 from stratagem import limits
 from stratagem.answers import read_cursor
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View

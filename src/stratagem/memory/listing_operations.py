@@ -7,7 +7,7 @@ several things. Programs and people have an operation for each besides, in a too
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, NamedTuple, Required, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast
 
 from stratagem import limits
 from stratagem.answers import (
@@ -22,6 +22,7 @@ from stratagem.answers import (
     shorten_values,
     take_fitting,
 )
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.memory.answer_text import (
     AS_DATA,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
 from stratagem.memory.sources import Format, Position, entry_draft, refuse_with_location

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.deferred_modules import defer
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, View, is_transaction

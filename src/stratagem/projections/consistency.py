@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import StratagemError
 from stratagem.projections import items
 from stratagem.projections.backoff import delay

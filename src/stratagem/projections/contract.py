@@ -8,8 +8,9 @@ event, an older state that arrives late never replaces a newer one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.records import Link, Text
 
 __all__ = ["Companion", "Properties", "ReadModel", "RecordState", "StoredItem"]

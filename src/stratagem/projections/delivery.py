@@ -12,9 +12,10 @@ answer is nobody's fault: no record loses an attempt to it, and everything waits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ServiceUnavailable, StratagemError
 from stratagem.projections import items
 from stratagem.projections.backoff import delay

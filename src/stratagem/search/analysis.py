@@ -26,9 +26,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.characters import fold, shape
 from stratagem.search.function_cache import FunctionCache
 from stratagem.search.stemming import stem

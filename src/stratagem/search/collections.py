@@ -14,9 +14,10 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.storage.contract import Reader
 

@@ -18,9 +18,10 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.search.function_cache import FunctionCache
 from stratagem.search.static_tokens import (

@@ -7,10 +7,11 @@ they are used, so that they decide what is found, and never what is true.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,12 +17,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import defer, np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError

@@ -12,11 +12,12 @@ import importlib.util
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ServiceUnavailable
 from stratagem.search.bert import Bert
 from stratagem.search.wordpiece import WordPiece

@@ -24,8 +24,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Question", "is_number", "telling_words"]

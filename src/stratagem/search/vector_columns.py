@@ -12,9 +12,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import OPEN_END
 from stratagem.search.vector_storage import VectorStorage, aligned_array
 

@@ -26,9 +26,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
 from stratagem.search.codes import Codes

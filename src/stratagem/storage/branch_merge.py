@@ -29,11 +29,12 @@ from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import merge as three_way_merge
 from stratagem.engine import moments, paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union

@@ -9,8 +9,9 @@ well-connected record, or a long list, is read only as far as was asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
 

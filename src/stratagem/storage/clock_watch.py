@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Head
 from stratagem.engine.moments import iso
 from stratagem.storage.contract import LogReader

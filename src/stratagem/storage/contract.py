@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View

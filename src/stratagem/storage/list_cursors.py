@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 from zlib import crc32
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ValidationFailed
 from stratagem.storage.contract import Reader

@@ -8,8 +8,9 @@ At the end the target is examined: its chain has to end in the source's own hash
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Event, Head
 from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.storage.contract import Progress, RequestResult, Store

@@ -10,7 +10,9 @@ projection, sends what a record is by then, and takes all rows of the record awa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "OutboxCount",

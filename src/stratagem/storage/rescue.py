@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, link_of
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.storage.contract import Finding, Progress, Store

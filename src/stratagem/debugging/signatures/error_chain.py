@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from stratagem.debugging.signatures import frames
 from stratagem.debugging.signatures.frames import Frame
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["ErrorChain", "ParsedError", "indent", "next_filled_line"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.debugging.signatures.lines import LogLine
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["CALM_LEVELS", "WEAK", "Span", "Window", "only_summarises", "prose", "window", "worst"]
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.debugging.signatures import paths, provenance
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "Frame",

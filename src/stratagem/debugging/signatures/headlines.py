@@ -26,10 +26,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem.debugging.signatures.error_chain import ParsedError
 from stratagem.debugging.signatures.placeholders import named_parts, normalise
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Agreement", "Headline", "agreement", "headline_of", "names_something"]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["GROUP_PART", "LogLine", "plain", "read"]
 

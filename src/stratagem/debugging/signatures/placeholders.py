@@ -21,11 +21,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTRY_HOSTS
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "packages"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
 from stratagem.gateway.advice.answers import ArgumentExample, ToolReliability, ToolSource

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 from cachetools import LRUCache
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ToolNotFound, ValidationFailed
 from stratagem.gateway.builtin import (
     api_caller,

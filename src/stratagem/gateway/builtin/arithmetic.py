@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.builtin import numerics
 from stratagem.gateway.builtin.numerics import CONSTANTS, FUNCTIONS, Number, check_size, refusal
 

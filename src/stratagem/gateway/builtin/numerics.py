@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 
 __all__ = [

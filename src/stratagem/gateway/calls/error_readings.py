@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["VALIDATION", "ErrorReading", "error_title", "read_text"]
 

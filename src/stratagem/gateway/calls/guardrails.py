@@ -16,12 +16,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import orjson
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import GuardrailBlocked, GuardrailFailed, StratagemError
 from stratagem.gateway import names

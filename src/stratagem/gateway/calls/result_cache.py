@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import orjson
 from cachetools import TLRUCache
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.gateway import names

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.engine.lineage import DEFAULT_BRANCH, View
 from stratagem.errors import ToolNotFound, ValidationFailed

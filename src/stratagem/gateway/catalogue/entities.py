@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.catalogue import gazetteer
 from stratagem.gateway.catalogue.standard_tool import StandardTool, ToolRun, define
 

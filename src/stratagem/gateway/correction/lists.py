@@ -10,8 +10,9 @@ readings are offered.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.correction.words import NAMED_THINGS, PLACES, tokens
 
 __all__ = [

@@ -16,8 +16,9 @@ are names where several forms are possible, for another form may have them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction.model import Fault, FaultType
 from stratagem.gateway.correction.schemas import Node, Ready

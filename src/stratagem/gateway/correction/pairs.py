@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.correction.json_text import Malformed
 from stratagem.gateway.correction.words import normal
 

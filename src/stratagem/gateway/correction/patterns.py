@@ -8,8 +8,9 @@ this package, and all of them are here.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.correction.model import Risk, Strategy
 
 __all__ = ["PATTERNS", "Pattern"]

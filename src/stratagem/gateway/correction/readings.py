@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.correction.model import AMBIGUOUS_SHARE, CorrectionStep
 
 __all__ = ["Reading", "combine_slots", "confidence", "distinct", "identity", "lower_certainty"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 from cachetools import LRUCache, TLRUCache
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.correction import Candidate, Fault

@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from cachetools import TTLCache
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.errors import (
     CorrectionUnavailable,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypedDict, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 import orjson
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.gateway import names

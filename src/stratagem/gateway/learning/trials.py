@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.calls.history import percentile
 from stratagem.gateway.correction import Correction
 from stratagem.gateway.learning.answers import TestPerformance, TestResult, TestTotals

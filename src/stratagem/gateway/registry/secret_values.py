@@ -14,11 +14,12 @@ import os
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH

@@ -12,12 +12,13 @@ import asyncio
 import base64
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 import orjson
 from cachetools import TTLCache
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH

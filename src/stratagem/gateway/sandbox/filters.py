@@ -11,9 +11,10 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.sandbox.syscalls import NETWORK, NUMBERS, PLAIN, UNMEDIATED
 
 __all__ = ["MACHINES", "Needs", "assemble", "rules_for"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ImportRefused
 from stratagem.storage.relational.statements import Statements
 

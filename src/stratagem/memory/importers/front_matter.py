@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["NotePage", "read_page", "time_of"]
 

@@ -14,8 +14,9 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.memory.importers.foreign_source import ForeignSource
 from stratagem.memory.importers.front_matter import NotePage, read_page, time_of

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import errors as faults
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.postgres.connection import (
     SCHEMA,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.engine.records import FACET_MARK, Kinds

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
 from psycopg import errors as faults
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Event, Space, content_hash
 from stratagem.errors import StorageUnavailable
 from stratagem.places import display_place

@@ -17,12 +17,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Event, Head
 from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.contract import IndexedText
 
 __all__ = ["PassageRow", "term_query", "text_rows", "workspace_term"]

@@ -7,8 +7,8 @@ and keeps it for the life of the database.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.records import SqlRecords

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.lineage import Cut, Lineage
 from stratagem.errors import DatabaseCorrupt

@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Cut, Lineage
 from stratagem.engine.records import FACET_MARK, Link, Projection, Text

@@ -6,10 +6,11 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from weakref import WeakSet
 
 from stratagem.deferred_modules import defer
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable

@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import apsw
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.sqlite.plain_hash import sha256
 
 __all__ = ["FORMAT", "READ_MODELS_FORMAT", "Content", "DirectReader", "UnreadableError"]

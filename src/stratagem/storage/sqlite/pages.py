@@ -11,7 +11,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = ["Cell", "PageFile"]
 

@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 import apsw
 
 from stratagem import limits
 from stratagem.deferred_modules import defer
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import GENESIS, Event, Head
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable

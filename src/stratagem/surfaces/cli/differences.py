@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import paths
 from stratagem.engine.values import same
 from stratagem.surfaces.cli.output import printable, shell_words

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from markupsafe import Markup, escape
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import paths
 from stratagem.engine.paths import Steps
 

@@ -15,7 +15,7 @@ import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -34,6 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.callers import SESSION_HEADER, Callers

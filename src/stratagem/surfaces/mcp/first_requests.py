@@ -15,11 +15,12 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import TABLE, StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp import instructions, resource_lists

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCResponse
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import values
 from stratagem.errors import TABLE, StratagemError, ValidationFailed
 from stratagem.surfaces.mcp.operation_tools import error_text

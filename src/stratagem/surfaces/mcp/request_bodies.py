@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from anyio import to_thread
 from mcp_types import PARSE_ERROR, JSONRPCResponse
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import RequestTooLarge, StratagemError
 from stratagem.surfaces.mcp.malformed_requests import answer_malformed
 from stratagem.surfaces.serving.json_bodies import is_deeper

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
@@ -27,6 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
 from stratagem.clients.skills import skill_text
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import TABLE, StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp import resource_lists

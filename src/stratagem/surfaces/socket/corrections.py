@@ -8,10 +8,11 @@ holds for the clients of several servers too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import InvalidInput
 from stratagem.operation import Caller
 from stratagem.surfaces.socket.events import SocketEvent

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.advice.retrieval import weights
 from stratagem.gateway.advice.retrieval.requests import Request, Vocabulary, read
 from stratagem.gateway.advice.retrieval.spelling import Spelling

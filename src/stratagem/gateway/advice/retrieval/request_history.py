@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View

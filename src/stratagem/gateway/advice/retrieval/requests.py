@@ -7,9 +7,10 @@ that was meant; which of these it is, a tool that uses it decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from stratagem import limits
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.advice.retrieval.lexicon import (
     FUNCTION_WORDS,
     fold_word,

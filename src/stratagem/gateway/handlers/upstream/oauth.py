@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Any, Final, TypedDict
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx2
@@ -47,6 +47,7 @@ from pydantic import AnyUrl, ValidationError
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ExecutionFailed, StratagemError
 
 __all__ = [
