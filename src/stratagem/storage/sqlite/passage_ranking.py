@@ -13,9 +13,10 @@ import math
 import threading
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries, Shape
 
