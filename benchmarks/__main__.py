@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import gc
 import pstats
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     names = [given.profile] if given.profile else given.only or list(ROWS)
     profiler = cProfile.Profile() if given.profile else None
+    # The rows have imported every surface. Collecting garbage would walk all of that in the middle
+    # of what is measured, for as long as a thousand writes take.
+    gc.freeze()
     console = _console()
     progress = Progress(console=console, transient=True, disable=not console.is_terminal)
     with progress, Datasets(progress) as datasets:
