@@ -72,6 +72,9 @@ _MANY = ranking.UNSORTED_MATCHES_MAX + 1
 _RAISED_LISTED_MAX = 200
 # Beyond those that are weighed: estimated scores may have put some in a wrong place.
 _REFINED_SPARE = 50
+# Of so many short texts the terms are remembered, in a few megabytes at most.
+_REMEMBERED_MAX = 4_096
+_REMEMBERED_CHARS_MAX = 400
 
 
 class Ranked(NamedTuple):
@@ -759,11 +762,21 @@ _by_score = itemgetter(1, 0)
 
 
 def _terms(text: str) -> str:
+    # A long text takes long to analyse, but is rarer, and much to remember.
+    find = _short_text_terms if len(text) <= _REMEMBERED_CHARS_MAX else _text_terms
+    return find(text)
+
+
+def _text_terms(text: str) -> str:
     return " ".join(analysis.terms(text))
 
 
-# Labels of logged events recur.
-@lru_cache(maxsize=1024)
+# What was written on a branch, or in a transaction, is indexed again when it is merged.
+_short_text_terms = lru_cache(maxsize=_REMEMBERED_MAX)(_text_terms)
+
+
+# So are titles, and labels of logged events recur.
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def _title_terms(title: str) -> str:
     return " ".join(analysis.title_terms(title))
 

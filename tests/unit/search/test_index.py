@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import stratagem
-from stratagem.search import index
+from stratagem.search import analysis, index
 
 
 @pytest.fixture
@@ -119,3 +119,25 @@ def test_of_texts_without_a_vector_only_those_are_found_that_are_shown(tmp_path:
 
     assert found.mode == "hybrid"
     assert {hit.key for hit in found.results} == {"embedded", "words"}
+
+
+def test_a_text_that_is_merged_is_not_analysed_again(
+    db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysed: list[str] = []
+    find_terms = analysis.terms
+
+    def record(text: str) -> list[str]:
+        analysed.append(text)
+        return find_terms(text)
+
+    monkeypatch.setattr("stratagem.search.index.analysis.terms", record)
+    text, long = "a lighthouse that was merged once", "a breakwater " * 200
+    db.memory.fork("draft")
+    db.memory.store("short", text, branch="draft")
+    db.memory.store("long", long, branch="draft")
+    db.memory.merge("draft")
+
+    assert analysed.count(text) == 1
+    assert keys(db, "lighthouse") == ["short"]
+    assert keys(db, "breakwater") == ["long"]

@@ -222,7 +222,7 @@ class Projector:
         self._newest = {(facts[0].branch, subject): None for subject in subjects}
         for row in self._queries.rows_through(
             _SUBJECT_VERSION_ROW, "newest_versions", self._lineage(facts[0]),
-            self._queries.array(sorted(subjects)), subject="s.id",
+            self._queries.array(sorted(subjects)), subject="w.value",
         ):  # fmt: skip
             self._newest[facts[0].branch, row[0]] = _ReplacedVersion(
                 row[1], row[2], bool(row[3]), row[4]

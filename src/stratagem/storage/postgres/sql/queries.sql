@@ -144,9 +144,9 @@ WHERE v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 
 -- name: newest_versions
 -- The same for some subjects (an array of their numbers).
-SELECT s.id, v.seq, v.branch, v.deleted, v.expires_at
-FROM subjects s JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
-WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
+SELECT w.value, v.seq, v.branch, v.deleted, v.expires_at
+FROM unnest($2::bigint[]) AS w (value)
+JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.

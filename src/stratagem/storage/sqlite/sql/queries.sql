@@ -139,9 +139,8 @@ SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = co
 
 -- name: newest_versions
 -- The same for some subjects (a JSON array of their numbers).
-SELECT s.id, v.seq, v.branch, v.deleted, v.expires_at
-FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
-CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+SELECT w.value, v.seq, v.branch, v.deleted, v.expires_at
+FROM json_each(?1) w CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
