@@ -188,7 +188,7 @@ class Index:
 
     def _open_vectors(self, embedder: Embedder) -> VectorCache | StoredVectors:
         if self._store is not None and self._store.reader().vector_comparer is not None:
-            return stored_vectors.StoredVectors()
+            return stored_vectors.StoredVectors(embedder.dimensions)
         return text_vectors.VectorCache(self._vector_path, embedder.dimensions)
 
     def documents(
@@ -383,7 +383,11 @@ class Index:
         """
         vectors = self._vectors
         assert vectors is not None
-        if isinstance(vectors, text_vectors.VectorCache) and meaning.nearest is None:
+        if isinstance(vectors, text_vectors.VectorCache):
+            copy: VectorCache | None = vectors
+        else:
+            copy = vectors.copy_at_hand(reader)
+        if copy is not None and meaning.nearest is None:
             if (
                 not scope.tags
                 and not self._ranks_shown_only
@@ -392,7 +396,7 @@ class Index:
                 found = scope.passages(reader, asked.terms, asked.spare)
                 words = _pool(found, None)
                 near, places, cosines, exact = scope.compare(
-                    reader, vectors, meaning, words, shown_max=asked.depth
+                    reader, copy, meaning, words, shown_max=asked.depth
                 )
                 words, cosines = _leave_out_hidden(reader, scope, words.take(places), cosines)
                 if len(found.scores) != asked.spare or len(words.sequences) >= asked.depth:
@@ -400,7 +404,7 @@ class Index:
                 self._ranks_shown_only = _SEARCHES_AFTER_MISS
             self._ranks_shown_only = max(self._ranks_shown_only - 1, 0)
             words = _matches(reader, scope, asked)
-            near, _, cosines, exact = scope.compare(reader, vectors, meaning, words)
+            near, _, cosines, exact = scope.compare(reader, copy, meaning, words)
             return _Compared(near, words, cosines, exact)
         words = _matches(reader, scope, asked)
         if meaning.nearest is not None:

@@ -1,16 +1,23 @@
 """Vectors that the store itself compares, beside the words it finds.
 
-Several servers then need no copies of their own, and nothing has to be brought up to date.
+Several servers then need no copies of their own, and nothing has to be brought up to date. Where
+the vectors are few and no index helps, comparing them is what takes the store longest: then a
+process has a copy in its memory, which each search brings up to date, and the store has a fraction
+of the work. Only so many workspaces have one at a time.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
+from stratagem import limits
 from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
-from stratagem.search.vectors import Nearest
+from stratagem.search.vectors import Nearest, VectorCache
 from stratagem.storage.contract import Reader, VectorComparer
 
 if TYPE_CHECKING:
@@ -18,9 +25,53 @@ if TYPE_CHECKING:
 
 __all__ = ["StoredVectors"]
 
+# How many workspaces have a copy in this process: each takes up to some fourteen megabytes.
+_COPIES_MAX: Final = 16
+
+
+class _RecentCopies:
+    """The copies in this process, the one that was used last at the end."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with none."""
+        self._lock = threading.Lock()
+        self._copies: WeakKeyDictionary[VectorCache, None] = WeakKeyDictionary()
+
+    def use(self, copy: VectorCache) -> None:
+        """Note that a copy is used; empty those that were used longest ago where there are many."""
+        with self._lock:
+            self._copies.pop(copy, None)
+            self._copies[copy] = None
+            oldest = [*self._copies][:-_COPIES_MAX]
+            for each in oldest:
+                del self._copies[each]
+        for each in oldest:
+            each.discard()
+
+
+_recent_copies = _RecentCopies()
+if hasattr(os, "register_at_fork"):
+    # A thread that is not in the new process may hold the lock.
+    os.register_at_fork(after_in_child=_recent_copies.begin)
+
 
 class StoredVectors:
     """The vectors of a store that compares them."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._copy = VectorCache(None, dimensions)
+
+    def copy_at_hand(self, reader: Reader) -> VectorCache | None:
+        """Return a copy in memory to search in; None where there are too many vectors for it."""
+        # No text has more vectors than passages.
+        if reader.search.text_count() > limits.SERVER_EXACT_VECTORS_MAX:
+            self._copy.discard()
+            return None
+        _recent_copies.use(self._copy)
+        return self._copy
 
     def compare(
         self,
@@ -52,10 +103,12 @@ class StoredVectors:
         return np.array([known.get(at, np.nan) for at in sequences.tolist()], np.float32)
 
     def check(self, reader: Reader) -> None:
-        """Nothing is kept here that could be of another log."""
+        """Discard the copy if it is of another log; `reader` has to see the newest state."""
+        self._copy.check(reader)
 
     def discard(self) -> None:
-        """Nothing is kept here that could be forgotten."""
+        """Forget the copy; it is read from the database again when next needed."""
+        self._copy.discard()
 
 
 def _comparer(reader: Reader) -> VectorComparer:

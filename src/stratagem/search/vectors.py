@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.engine.events import Head
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
 from stratagem.search.codes import Codes
@@ -134,7 +135,8 @@ class TextVectors:
 
     def after(self, reader: Reader, columns: VectorColumns, limit: int) -> list[VectorRow]:
         """See `VectorSource`."""
-        return reader.vectors.after(columns.get("last_id"), limit)
+        last = columns.get("last_id")
+        return reader.vectors.after(last, limit) if last < self.last(reader) else []
 
     def last(self, reader: Reader) -> int:
         """See `VectorSource`."""
@@ -311,7 +313,7 @@ class VectorCache:
     def _current(self, reader: Reader) -> VectorSnapshot:
         """Return the vectors, up to date with what the reader sees."""
         generation = int(reader.settings.number("vector_generation") or 0)
-        head = reader.log.head().sequence
+        head = reader.log.head()
         with self._lock:
             columns = self._columns
             if columns is not None and not self._was_replaced():
@@ -319,13 +321,13 @@ class VectorCache:
                 if (
                     columns.is_intact()
                     and columns.get("generation") == generation
-                    and columns.get("position") >= head
+                    and columns.get("position") >= head.sequence
                     and columns.get("last_id") >= self._source.last(reader)
                 ):
                     return columns.snapshot
             return self._bring_up_to_date(reader, generation, head).snapshot
 
-    def _bring_up_to_date(self, reader: Reader, generation: int, head: int) -> VectorColumns:
+    def _bring_up_to_date(self, reader: Reader, generation: int, head: Head) -> VectorColumns:
         try:
             with self._exclusive():
                 return self._catch_up(reader, generation, head)
@@ -334,7 +336,7 @@ class VectorCache:
             self._path, self._columns = None, None
             return self._catch_up(reader, generation, head)
 
-    def _catch_up(self, reader: Reader, generation: int, head: int) -> VectorColumns:
+    def _catch_up(self, reader: Reader, generation: int, head: Head) -> VectorColumns:
         columns = self._open(reader, generation)
         if columns is None:
             columns = self._create(generation, max(_CAPACITY_MIN, self._source.count(reader)))
@@ -343,10 +345,10 @@ class VectorCache:
             if columns.get("count") + len(rows) > columns.capacity:
                 columns = self._grow(columns, len(rows))
             _add(columns, rows, self._codes)
-        if columns.get("position") < head:
+        if columns.get("position") < head.sequence:
             columns.supersede(dict(reader.vectors.superseded_after(columns.get("position"))))
-            columns.put("position", head)
-            columns.put("anchor", _anchor(reader.log.hash_of(head)))
+            columns.put("position", head.sequence)
+            columns.put("anchor", _anchor(head.hash))
         columns.seal()
         self._columns = columns
         return columns

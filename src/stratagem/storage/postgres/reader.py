@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import struct
+import sys
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Protocol, cast
 
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.engine.events import Space
+from stratagem.engine.events import Head, Space
 from stratagem.engine.lineage import View
 from stratagem.engine.records import FACET_MARK, Kinds
 from stratagem.storage.contract import (
@@ -23,6 +24,7 @@ from stratagem.storage.postgres.rows import StoredVector
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import term_query
 from stratagem.storage.relational.cache import NameCache
+from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
 from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSearch, query_terms
@@ -55,7 +57,7 @@ _KNOWN, _NEAREST, _LOOKED_FOR = 0, 1, 2
 _COMPARED_FIRST = 5
 # The setting that says for how many dimensions the workspace has an index of its own.
 VECTOR_INDEX = "vector_index"
-_STATE_SETTINGS = ("embedder", VECTOR_INDEX)
+_STATE_SETTINGS = ("embedder", VECTOR_INDEX, "vector_generation")
 
 
 class WorkspaceSession(SqlSession, Protocol):
@@ -103,6 +105,7 @@ def make_snapshot_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCac
         records=_SnapshotRecords(queries, kinds, cache, state),
     )
     reader.settings = settings
+    reader.log = _SnapshotLog(queries, state)
     return reader
 
 
@@ -207,6 +210,11 @@ class _StateRow(NamedTuple):
     spaces: Sequence[tuple[int, str, str]] | None
     texts: int | None
     unembedded: int
+    vector_last: int | None
+    any_expires: bool
+    sequence: int
+    at: int
+    hash: bytes
 
 
 class _SnapshotState:
@@ -223,6 +231,20 @@ class _SnapshotState:
             self._row = self._queries.row_as(_StateRow, "snapshot_state")
             assert self._row is not None, "it is made of subqueries"
         return self._row
+
+
+class _SnapshotLog(SqlLog):
+    """The log that a snapshot sees."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, queries: Queries, state: _SnapshotState) -> None:
+        super().__init__(queries)
+        self._state = state
+
+    def head(self) -> Head:
+        row = self._state.row
+        return Head(row.sequence, row.at, row.hash)
 
 
 class _SnapshotSettings(SqlSettings):
@@ -265,6 +287,9 @@ class _SnapshotVectors(PostgresVectors):
     def pending_count(self) -> int:
         return self._state.row.unembedded
 
+    def last(self) -> int | None:
+        return self._state.row.vector_last
+
 
 class _SnapshotRecords(SqlRecords):
     """The records that a snapshot sees."""
@@ -283,6 +308,9 @@ class _SnapshotRecords(SqlRecords):
             for number, of, namespace in self._state.row.spaces or ()
             if kind is None or of == kind
         }
+
+    def any_expires(self) -> bool:
+        return self._state.row.any_expires
 
 
 class PostgresVectorComparer:
@@ -394,8 +422,10 @@ def _cosines_of_named(rows: Sequence[tuple[int, float, int]]) -> dict[int, float
 
 def _from_pgvector(sent: bytes) -> StoredVector:
     """Return a vector as this machine has it, from the form that pgvector sends it in."""
-    count = (len(sent) - 4) // 4
-    return StoredVector(struct.pack(f"={count}f", *struct.unpack(f">4x{count}f", sent)))
+    numbers = array("f", sent[4:])
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return StoredVector(numbers.tobytes())
 
 
 @cache

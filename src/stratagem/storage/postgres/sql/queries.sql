@@ -742,14 +742,19 @@ WHERE c.relkind = 'r' AND c.relnamespace = 'stratagem'::regnamespace AND $1::big
 SELECT pg_current_xact_id()
 
 -- name: snapshot_state
--- What nearly every search asks of a workspace: two settings, its spaces, how many passages it has, and
--- how many texts wait for a vector.
+-- What nearly every search asks of a workspace: three settings, its spaces, how many passages it has,
+-- how many texts wait for a vector, the newest vector, whether any version expires, and the newest
+-- event. There is always one: it made the first branch.
 SELECT (SELECT jsonb_object_agg(s.name, s.value) FROM settings s
-        WHERE s.workspace = $1 AND s.name IN ('embedder', 'vector_index')),
+        WHERE s.workspace = $1 AND s.name IN ('embedder', 'vector_index', 'vector_generation')),
     (SELECT jsonb_agg(jsonb_build_array(p.id, p.kind, p.namespace) ORDER BY p.id)
         FROM spaces p WHERE p.workspace = $1),
     (SELECT t.texts FROM text_totals t WHERE t.workspace = $1),
-    (SELECT count(*) FROM unembedded u WHERE u.workspace = $1)
+    (SELECT count(*) FROM unembedded u WHERE u.workspace = $1),
+    (SELECT max(x.id) FROM vectors x WHERE x.workspace = $1),
+    EXISTS (SELECT FROM versions v WHERE v.workspace = $1 AND v.expires_at IS NOT NULL),
+    e.seq, e.at, e.hash
+FROM events e WHERE e.workspace = $1 ORDER BY e.seq DESC LIMIT 1
 
 -- name: setting
 -- One setting of the database.
