@@ -230,12 +230,15 @@ def test_null_among_texts_without_quotes_may_be_one() -> None:
     assert correct(tool, '{"key": "minor", "scale": null}').applied == {"key": "minor"}
 
 
-def test_reading_text_as_python_prints_no_warnings(recwarn: pytest.WarningsRecorder) -> None:
+def test_reading_text_as_python_prints_no_warnings() -> None:
     tool = {"type": "object", "properties": {"size": {"type": "string"}}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    # Of the parser: what another test left unclosed may be noticed here as well.
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("ignore")
+        for kind in (SyntaxWarning, DeprecationWarning):
+            warnings.simplefilter("always", kind)
         assert correct(tool, "{'size': 5and 6}").applied is None
         assert correct(tool, "pick(size=5or 6)").applied is None
         assert correct(tool, "pick(size='5inch')").applied == {"size": "5inch"}
 
-    assert not recwarn.list
+    assert not recorded
