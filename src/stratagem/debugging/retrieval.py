@@ -218,7 +218,7 @@ def _compare_titles(asked: frozenset[str], content: Mapping[str, Any]) -> list[C
     words = [
         word for word in dict.fromkeys(content["title"].split()) if analysis.content_terms(word)
     ]
-    heads = [HeadWord(word, _word_terms(word), is_name=False) for word in words]
+    heads = [_head_word(word, is_name=False) for word in words]
     return [(word, word.terms <= asked) for word in heads]
 
 
@@ -228,20 +228,20 @@ def _describe(text: str, found: Sequence[Headline]) -> Description:
 
 
 def _head(found: Headline) -> list[HeadWord]:
+    head = [_head_word(word, is_name=True) for word in found.names]
+    head += [_head_word(word, is_name=False) for word in found.words]
+    if not found.versions:
+        return head
     versions: dict[str, set[str]] = {}
     for name, major in found.versions:
         versions.setdefault(name, set()).add(major)
-    return [
-        HeadWord(word, _word_terms(word), is_name, frozenset(versions.get(word, ())))
-        for words, is_name in ((found.names, True), (found.words, False))
-        for word in words
-    ]
+    return [word._replace(versions=frozenset(versions.get(word.text, ()))) for word in head]
 
 
 # Errors are made of few words, and twenty known ones are compared with each that is asked about.
 @lru_cache(maxsize=8192)
-def _word_terms(word: str) -> frozenset[str]:
-    return frozenset(analysis.terms(word))
+def _head_word(word: str, *, is_name: bool) -> HeadWord:
+    return HeadWord(word, frozenset(analysis.terms(word)), is_name)
 
 
 def _text(content: Mapping[str, Any]) -> str:

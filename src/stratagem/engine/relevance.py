@@ -226,7 +226,8 @@ def _check_words(head: Head, other: Description, other_head: Head) -> list[Check
     return [
         (
             word,
-            (word.text in texts or other.has(word)) and not _is_other_version(word, other_head),
+            (word.text in texts or other.has(word))
+            and not (word.versions and _is_other_version(word, other_head)),
         )
         for word in head
     ]
@@ -234,8 +235,6 @@ def _check_words(head: Head, other: Description, other_head: Head) -> list[Check
 
 def _is_other_version(word: HeadWord, head: Head) -> bool:
     """Say whether a head asks for what a word names, in another version only."""
-    if not word.versions:
-        return False
     same_name = (other.versions for other in head if other.text == word.text)
     return any(versions and not versions & word.versions for versions in same_name)
 
@@ -258,8 +257,15 @@ def _goes_on(signs: str) -> bool:
 
 
 def _share(words: Sequence[CheckedWord]) -> float:
-    total = _SINGLE_WORD_TOTAL if len(words) == 1 else sum(word.weight for word, _ in words)
-    return sum(word.weight for word, found in words if found) / total if total else 0.0
+    total = said = 0.0
+    for word, found in words:
+        weight = word.weight
+        total += weight
+        if found:
+            said += weight
+    if len(words) == 1:
+        total = _SINGLE_WORD_TOTAL
+    return said / total if total else 0.0
 
 
 def _dice(one: Sequence[CheckedWord], other: Sequence[CheckedWord]) -> float:

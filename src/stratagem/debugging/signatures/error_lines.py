@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from stratagem.debugging.signatures.lines import LogLine
@@ -215,12 +216,19 @@ def _weight(line: LogLine, *, graded: bool) -> int:
     text = line.text.strip()
     if not text or (graded and line.level in CALM_LEVELS):
         return 0
-    weight = 0
-    if _SPARED.search(text):
-        weight = next((weight for weight, pattern in _WEIGHTS if pattern.search(text)), 0)
+    weight = _weigh_words(text)
     if graded and line.level in _BAD_LEVELS:
         return _LEVEL_WEIGHTS.get(weight, weight)
     return weight
+
+
+# The lines of an error are weighed when it is looked for, for its signature and for its headline.
+@lru_cache(maxsize=256)
+def _weigh_words(text: str) -> int:
+    """Return the weight of the first kind of phrase that a line has."""
+    if not _SPARED.search(text):
+        return 0
+    return next((weight for weight, pattern in _WEIGHTS if pattern.search(text)), 0)
 
 
 def _last_group(places: Sequence[int]) -> Sequence[int]:

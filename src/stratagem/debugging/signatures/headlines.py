@@ -183,8 +183,9 @@ class Headline(NamedTuple):
 
     def says_the_same_as(self, other: Headline) -> bool:
         """Whether both have one key, and types that do not contradict each other."""
-        types = {self.type, other.type} - {""}
-        return bool(self.key) and self.key == other.key and len(types) <= 1
+        if not self.key or self.key != other.key:
+            return False
+        return self.type == other.type or not self.type or not other.type
 
     def is_elsewhere(self, other: Headline) -> bool:
         """Whether both say where they were, and it is not the same place."""
@@ -228,10 +229,11 @@ def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement
 
 def _are_of_others(asked: Sequence[Headline], known: Sequence[Headline]) -> bool:
     """Say whether both name packages, and not one of them is the same."""
-    one, other = (
-        {package for each in found for package in each.packages} for found in (asked, known)
-    )
-    return bool(one and other) and one.isdisjoint(other)
+    one = {package for each in asked for package in each.packages}
+    if not one:
+        return False
+    other = {package for each in known for package in each.packages}
+    return bool(other) and one.isdisjoint(other)
 
 
 def headline_of(error: ParsedError, *, names_a_cause: bool = True) -> Headline:

@@ -90,9 +90,26 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 @lru_cache(maxsize=256)
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
-    plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
-    scanned = _NUMBERS.sub("<n>", _scan(plain))
+    plain = _on_one_line(message)
+    pieces: list[str] = []
+    end = 0
+    for match in _find_parts(plain):
+        pieces += plain[end : match.start()], _replace(match)
+        end = match.end()
+    scanned = _NUMBERS.sub("<n>", "".join([*pieces, plain[end:]]))
     return _truncate(" ".join(scanned.split()))
+
+
+def _on_one_line(message: str) -> str:
+    return " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
+
+
+# For its values and then for what it names, one message is searched twice in a row. Few, because
+# each match holds a kilobyte.
+@lru_cache(maxsize=4)
+def _find_parts(message: str) -> list[re.Match[str]]:
+    """Return what the rules find in a message."""
+    return list(_SCANNER.finditer(message))
 
 
 class NamedParts(NamedTuple):
@@ -106,7 +123,7 @@ class NamedParts(NamedTuple):
 def named_parts(message: str) -> NamedParts:
     """Return what a message names, as it was written or normalised."""
     names, resources = [], []
-    for match in _SCANNER.finditer(message):
+    for match in _find_parts(message):
         kind = match.lastgroup
         if kind == "named":
             names.append(match["name"])
@@ -123,7 +140,7 @@ def named_parts(message: str) -> NamedParts:
 
 def packages(message: str) -> frozenset[str]:
     """Return the packages, modules and commands that a message names, each by its short name."""
-    named = named_parts(" ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split()))
+    named = named_parts(_on_one_line(message))
     return frozenset(filter(None, map(_short_name, (*named.names, *named.resources))))
 
 
