@@ -4,6 +4,10 @@ Run with `python -m benchmarks.load`; it starts the servers by itself. Every cli
 answer and then asks again: half of the calls write, three in ten recall, two in ten search. At the
 end every write that was acknowledged is looked up in the database. The clients speak the protocol
 with as little work as possible, for they share the processors with what they measure.
+
+Three columns say how many milliseconds of processor time a call took in the workers, in PostgreSQL
+and in the clients, and `allowed/s` how many calls a second the processors of this machine allow at
+these times, had they nothing else to do: no worker has more than one of them, and all share them.
 """
 
 from __future__ import annotations
@@ -18,12 +22,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+import psutil  # type: ignore[import-untyped]
+from psycopg.conninfo import conninfo_to_dict
 
 import stratagem
 from benchmarks import texts
@@ -65,6 +71,7 @@ def main() -> int:
     print(
         f"{'store':<11}{'workers':>8}{'calls/s':>9}{'p50 ms':>8}{'p99 ms':>8}"
         f"{'calls':>9}{'errors':>8}{'written':>9}{'missing':>9}"
+        f"{'worker':>8}{'server':>8}{'client':>8}{'allowed/s':>10}"
     )
     bad = 0
     with tempfile.TemporaryDirectory() as folder, server(given.db) as address:
@@ -80,13 +87,17 @@ def main() -> int:
 def measure(store: str, place: str, workers: int, clients: int, seconds: float) -> int:
     """Print a row; return how many calls failed and how many writes are missing."""
     seed(place)
-    with serving(place, workers) as (host, port):
-        tally = asyncio.run(loaded(host, port, clients, seconds))
+    with serving(place, workers) as (process, host, port):
+        processors = Processors(process, place if store == "PostgreSQL" else None)
+        tally = asyncio.run(loaded(host, port, clients, seconds, processors))
     missing = lost(place, tally.written)
+    spent = [each / len(tally.seconds) for each in processors.spent]
+    allowed = min(workers / spent[0], (os.cpu_count() or 1) / sum(spent))
     print(
         f"{store:<11}{workers:>8}{len(tally.seconds) / seconds:>9,.0f}"
         f"{1000 * tally.percentile(0.5):>8.1f}{1000 * tally.percentile(0.99):>8.1f}"
-        f"{len(tally.seconds):>9,}{len(tally.errors):>8}{len(tally.written):>9,}{missing:>9}",
+        f"{len(tally.seconds):>9,}{len(tally.errors):>8}{len(tally.written):>9,}{missing:>9}"
+        f"{''.join(f'{1000 * each:>8.2f}' for each in spent)}{allowed:>10,.0f}",
         flush=True,
     )
     for error in tally.errors[:3]:
@@ -110,8 +121,53 @@ def lost(place: str, written: list[str]) -> int:
     return missing
 
 
+class Processors:
+    """The processor time of the workers, of PostgreSQL if it is used, and of this process."""
+
+    def __init__(self, server: int, place: str | None) -> None:
+        self._workers = psutil.Process(server)
+        self._database = None if place is None else _listening_process(place)
+        self.spent = [0.0, 0.0, 0.0]
+
+    def begin(self) -> None:
+        self._before = self._used()
+
+    def end(self) -> None:
+        after = self._used()
+        self.spent = [each - before for each, before in zip(after, self._before, strict=True)]
+
+    def _used(self) -> list[float]:
+        database = self._database
+        return [
+            _time_with_children(self._workers),
+            0.0 if database is None else _time_with_children(database),
+            time.process_time(),
+        ]
+
+
+def _listening_process(address: str) -> Any:
+    """Return the process that listens at an address; None where it is on another machine."""
+    port = int(conninfo_to_dict(address.partition("#")[0]).get("port") or 5432)
+    owners = [each.pid for each in psutil.net_connections("tcp") if _listens_at(each, port)]
+    return psutil.Process(owners[0]) if owners else None
+
+
+def _listens_at(connection: Any, port: int) -> bool:
+    return bool(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port)
+
+
+def _time_with_children(process: Any) -> float:
+    """Return the processor time of a process, of its children, and of those that ended."""
+    used = process.cpu_times()
+    spent = float(used.user + used.system + used.children_user + used.children_system)
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            spent += _time_with_children(child)
+    return spent
+
+
 @contextmanager
-def serving(place: str, workers: int) -> Iterator[tuple[str, int]]:
+def serving(place: str, workers: int) -> Iterator[tuple[int, str, int]]:
     command = [sys.executable, "-m", "stratagem", "--db", place, "serve", "--port", "0"]
     with subprocess.Popen(
         [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -123,13 +179,15 @@ def serving(place: str, workers: int) -> Iterator[tuple[str, int]]:
                     break
             else:
                 raise RuntimeError("the server did not start")
-            yield found[1], int(found[2])
+            yield process.pid, found[1], int(found[2])
         finally:
             process.terminate()
             process.wait(30)
 
 
-async def loaded(host: str, port: int, clients: int, seconds: float) -> Tally:
+async def loaded(
+    host: str, port: int, clients: int, seconds: float, processors: Processors
+) -> Tally:
     tally = Tally()
     opened = await asyncio.gather(*(Agent.connect(host, port, at) for at in range(clients)))
     # Each process opens its database, and reads what finds by meaning, before the clock runs.
@@ -138,8 +196,10 @@ async def loaded(host: str, port: int, clients: int, seconds: float) -> Tally:
     await asyncio.gather(*(agent.work(warming, until) for agent in opened))
     tally.written += warming.written
     tally.errors += warming.errors
+    processors.begin()
     until = time.perf_counter() + seconds
     await asyncio.gather(*(agent.work(tally, until) for agent in opened))
+    processors.end()
     for agent in opened:
         agent.close()
     return tally
