@@ -95,6 +95,7 @@ def test_a_copy_forgets_what_another_server_purged(
 def test_a_copy_of_another_log_is_not_used(
     servers: tuple[Any, Any], place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stored_vectors, "_CHECK_SECONDS", 0.0)
     one, _ = servers
     for key, text in TEXTS.items():
         one.memory.store(key, text)
@@ -106,6 +107,20 @@ def test_a_copy_of_another_log_is_not_used(
     behind_its_back(place, OPPOSITE, number)
 
     assert found(one) == compared_by_the_store(one, monkeypatch)
+
+
+def test_what_another_server_marks_as_standing_counts_at_once(servers: tuple[Any, Any]) -> None:
+    one, other = servers
+    one.memory.store("pump", TEXTS["pump"])
+    before = [hit.score for hit in other.memory.search("the pump of the greenhouse", k=1)]
+
+    one.memory.store("tea", "Always answer questions about the greenhouse pump in Dutch.")
+
+    hits = {hit.key: hit.score for hit in other.memory.search("the pump of the greenhouse", k=2)}
+    alone = {hit.key: hit.score for hit in one.memory.search("the pump of the greenhouse", k=2)}
+    assert before
+    assert hits == alone
+    assert set(hits) == {"pump", "tea"}
 
 
 def test_the_copy_that_was_used_longest_ago_is_given_up(

@@ -8,8 +8,10 @@ of the work. Only so many workspaces have one at a time.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -27,6 +29,9 @@ __all__ = ["StoredVectors"]
 
 # How many workspaces have a copy in this process: each takes up to some fourteen megabytes.
 _COPIES_MAX: Final = 16
+# How often it is looked whether a copy still is of the log that the database has: that changes only
+# where a backup is put back under a running server.
+_CHECK_SECONDS: Final = 1.0
 
 
 class _RecentCopies:
@@ -63,6 +68,7 @@ class StoredVectors:
 
     def __init__(self, dimensions: int) -> None:
         self._copy = VectorCache(None, dimensions)
+        self._checked_at = -math.inf
 
     def copy_at_hand(self, reader: Reader) -> VectorCache | None:
         """Return a copy in memory to search in; None where there are too many vectors for it."""
@@ -104,7 +110,10 @@ class StoredVectors:
 
     def check(self, reader: Reader) -> None:
         """Discard the copy if it is of another log; `reader` has to see the newest state."""
-        self._copy.check(reader)
+        now = time.monotonic()
+        if now - self._checked_at >= _CHECK_SECONDS:
+            self._copy.check(reader)
+            self._checked_at = now
 
     def discard(self) -> None:
         """Forget the copy; it is read from the database again when next needed."""

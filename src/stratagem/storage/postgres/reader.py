@@ -34,6 +34,7 @@ from stratagem.storage.relational.vectors import SqlVectors
 
 __all__ = [
     "VECTOR_INDEX",
+    "FacetCache",
     "PostgresSearch",
     "PostgresVectorComparer",
     "WorkspaceSession",
@@ -42,6 +43,11 @@ __all__ = [
     "make_snapshot_reader",
 ]
 
+# The versions with a facet, by the facet and how many were asked for, in the last state that was
+# looked at: the hash of its newest event, and the generation, which a repair counts up.
+FacetCache = dict[tuple[str, int], tuple[object, list[int]]]
+
+_FACETS_MAX = 16
 _COSINE_ROW = Shape[tuple[int, float]]()
 _COMPARED_ROW = Shape[tuple[int, float, int]]()
 
@@ -90,7 +96,9 @@ def make_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> Sq
     )
 
 
-def make_snapshot_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> SqlReader:
+def make_snapshot_reader(
+    session: WorkspaceSession, kinds: Kinds, cache: NameCache, facets: FacetCache
+) -> SqlReader:
     """Return a reader over a session whose transaction sees one state and only reads."""
     queries = make_queries(session)
     state = _SnapshotState(queries)
@@ -99,7 +107,7 @@ def make_snapshot_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCac
         queries,
         kinds,
         cache,
-        search=_SnapshotSearch(queries, session.workspace, state),
+        search=_SnapshotSearch(queries, session.workspace, state, facets),
         vectors=_SnapshotVectors(queries, session, state),
         vector_comparer=PostgresVectorComparer(queries, settings, session.workspace),
         records=_SnapshotRecords(queries, kinds, cache, state),
@@ -222,15 +230,16 @@ class _SnapshotState:
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
-        self._row: _StateRow | None = None
+        # What was read so far. Who asks for little that is in it reads that alone before.
+        self.known: _StateRow | None = None
 
     @property
     def row(self) -> _StateRow:
         """What was read."""
-        if self._row is None:
-            self._row = self._queries.row_as(_StateRow, "snapshot_state")
-            assert self._row is not None, "it is made of subqueries"
-        return self._row
+        if self.known is None:
+            self.known = self._queries.row_as(_StateRow, "snapshot_state")
+            assert self.known is not None, "a log has a first event"
+        return self.known
 
 
 class _SnapshotLog(SqlLog):
@@ -243,8 +252,8 @@ class _SnapshotLog(SqlLog):
         self._state = state
 
     def head(self) -> Head:
-        row = self._state.row
-        return Head(row.sequence, row.at, row.hash)
+        row = self._state.known
+        return super().head() if row is None else Head(row.sequence, row.at, row.hash)
 
 
 class _SnapshotSettings(SqlSettings):
@@ -265,14 +274,30 @@ class _SnapshotSettings(SqlSettings):
 class _SnapshotSearch(PostgresSearch):
     """The full-text index as a snapshot sees it."""
 
-    __slots__ = ("_state",)
+    __slots__ = ("_facets", "_state")
 
-    def __init__(self, queries: Queries, workspace: int, state: _SnapshotState) -> None:
+    def __init__(
+        self, queries: Queries, workspace: int, state: _SnapshotState, facets: FacetCache
+    ) -> None:
         super().__init__(queries, workspace)
         self._state = state
+        self._facets = facets
 
     def text_count(self) -> int:
         return self._state.row.texts or 0
+
+    def versions_with_facet(self, facet: str, limit: int) -> list[int]:
+        row = self._state.known
+        if row is None:
+            return super().versions_with_facet(facet, limit)
+        state = (row.hash, (row.settings or {}).get("vector_generation"))
+        known = self._facets.get((facet, limit))
+        if known is None or known[0] != state:
+            known = (state, super().versions_with_facet(facet, limit))
+            if len(self._facets) >= _FACETS_MAX:
+                self._facets.clear()
+            self._facets[facet, limit] = known
+        return known[1]
 
 
 class _SnapshotVectors(PostgresVectors):
@@ -310,7 +335,8 @@ class _SnapshotRecords(SqlRecords):
         }
 
     def any_expires(self) -> bool:
-        return self._state.row.any_expires
+        row = self._state.known
+        return super().any_expires() if row is None else row.any_expires
 
 
 class PostgresVectorComparer:

@@ -43,6 +43,7 @@ from stratagem.storage.postgres.connection import (
 )
 from stratagem.storage.postgres.listener import Listener
 from stratagem.storage.postgres.reader import (
+    FacetCache,
     make_queries,
     make_reader,
     make_snapshot_reader,
@@ -141,6 +142,7 @@ class PostgresStore(SqlStore):
         self._writer: Connection | None = None
         # Where the last commit left the log, and what it knew.
         self._last_commit: tuple[Head, WriterCache] | None = None
+        self._facets: FacetCache = {}
         try:
             with translating_errors(self.location):
                 connection = self._writing_connection()
@@ -166,7 +168,8 @@ class PostgresStore(SqlStore):
             yield held
             return
         with translating_errors(self.location), self._snapshot_connection() as connection:
-            reader = make_snapshot_reader(self.session(connection), self.kinds, self._cache)
+            session = self.session(connection)
+            reader = make_snapshot_reader(session, self.kinds, self._cache, self._facets)
             self._local.reader = reader
             try:
                 yield reader
