@@ -31,6 +31,7 @@ from stratagem.deferred_modules import defer
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
+from stratagem.storage.relational.collection_pause import CollectionPause
 
 if TYPE_CHECKING:
     from stratagem.storage.relational import transaction as writing
@@ -224,6 +225,12 @@ class BatchRunner:
 
         `admit` adds those that have queued up meanwhile to the batch: they are run, too.
         """
+        with CollectionPause():
+            return self._run_batch(batch, head, admit)
+
+    def _run_batch(
+        self, batch: list[Ticket], head: Head, admit: Callable[[list[Ticket]], object]
+    ) -> Head:
         admit(batch)
         ended = 0
         if len(batch) == 1:
