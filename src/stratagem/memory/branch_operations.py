@@ -39,6 +39,7 @@ from stratagem.memory.models import (
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
+from stratagem.storage.collection_pause import CollectionPause
 from stratagem.storage.contract import Reader, Transaction, Version
 from stratagem.storage.views import find_branch, is_another
 
@@ -350,7 +351,7 @@ class BranchOperations(BoundSystem):
     ) -> Diff:
         name = branch or self._caller.branch
         views = self._views
-        with self._store.snapshot() as reader:
+        with self._store.snapshot() as reader, CollectionPause():
             here, there = views.view(reader, name, as_of), views.view(reader, other, other_as_of)
             comparison = self._compare(reader, here, there)
             counts = {
@@ -444,7 +445,7 @@ class BranchOperations(BoundSystem):
             return {**report, "results": results, "version": version}
 
         if preview:
-            with self._store.snapshot() as reader:
+            with self._store.snapshot() as reader, CollectionPause():
                 into, other, found = plan(reader)
                 changes = _changes_between(reader, into, other)
                 report = self._merge_report(reader, changes, into, found)

@@ -4,15 +4,18 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import pytest
 
 import stratagem
+from stratagem.storage import branch_merge
+from stratagem.storage.collection_pause import CollectionPause
 from stratagem.storage.contract import Store, Transaction, WriteRequest
-from stratagem.storage.relational.collection_pause import CollectionPause
 
 ME = WriteRequest("tester")
+T = TypeVar("T")
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +26,42 @@ def collecting() -> Iterator[None]:
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with stratagem.open(":memory:", embedder="none", durability="fast") as db:
-        yield db.runtime.foundation.store
+def db() -> Iterator[stratagem.Stratagem]:
+    with stratagem.open(":memory:", embedder="none", durability="fast") as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(db: stratagem.Stratagem) -> Store:
+    return db.runtime.foundation.store
 
 
 def test_no_garbage_is_collected_in_a_transaction(store: Store) -> None:
     assert not store.write(lambda _transaction: gc.isenabled(), ME)
+    assert gc.isenabled()
+
+
+def test_no_garbage_is_collected_while_branches_are_compared(
+    db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collecting: list[bool] = []
+    compare, plan = branch_merge.compare, branch_merge.plan
+
+    def watch(work: Callable[..., T]) -> Callable[..., T]:
+        def run(*given: Any, **options: Any) -> T:
+            collecting.append(gc.isenabled())
+            return work(*given, **options)
+
+        return run
+
+    monkeypatch.setattr(branch_merge, "compare", watch(compare))
+    monkeypatch.setattr(branch_merge, "plan", watch(plan))
+    db.memory.fork("trial")
+
+    db.memory.diff("trial")
+    db.memory.merge("trial", preview=True)
+
+    assert collecting == [False, False]
     assert gc.isenabled()
 
 
@@ -65,7 +97,7 @@ def test_a_process_that_is_forked_meanwhile_collects_garbage() -> None:
     # In a process of its own: this one may have threads, which do not survive a fork.
     script = """
 import gc, os
-from stratagem.storage.relational.collection_pause import CollectionPause
+from stratagem.storage.collection_pause import CollectionPause
 with CollectionPause():
     child = os.fork()
     if not child:

@@ -30,8 +30,8 @@ from stratagem import limits
 from stratagem.deferred_modules import defer
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
+from stratagem.storage.collection_pause import CollectionPause
 from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
-from stratagem.storage.relational.collection_pause import CollectionPause
 
 if TYPE_CHECKING:
     from stratagem.storage.relational import transaction as writing

@@ -1,9 +1,9 @@
-"""No collection of garbage in the middle of a transaction.
+"""No collection of garbage in the middle of a transaction, or of a comparison.
 
-Python looks for garbage after every few hundred objects that it makes. In a transaction there is
-none: what it makes is freed when it ends. Until then each collection looks through all of that
-again, and every now and then through all that the process holds: two fifths of the time of a merge
-of a thousand changes, where every surface is loaded.
+Python looks for garbage after every few hundred objects that it makes. In such work there is none:
+what it makes is freed when it ends. Until then each collection looks through all of that again, and
+every now and then through all that the process holds: two fifths of the time of a merge of a
+thousand changes, where every surface is loaded.
 """
 
 from __future__ import annotations
