@@ -618,7 +618,7 @@ def _find_best(
         return np.arange(len(cosines))
     scores = ranking.fuse(candidates.bm25, cosines)
     # Scores are shares of the nearest meaning, which has to be exact, too.
-    scores[np.nan_to_num(cosines, nan=-1.0).argmax()] = np.inf
+    scores[np.fmax(cosines, -1.0).argmax()] = np.inf
     return np.argpartition(-scores, count)[:count]
 
 

@@ -45,6 +45,8 @@ SYNCED_BYTES_MIN: Final = 256 * 1024 * 1024
 _CHECKED_BYTES: Final = 80
 # Few calls, and yet the vectors of one are still in the processor's cache when compared.
 _CHUNK: Final = 1_024
+# The same of quantized vectors, each of which is made a whole one in new memory.
+_ESTIMATED: Final = 256
 # Eight bytes for each row, and few ask about more than that.
 _OWN_ROWS_KEPT: Final = 4
 # Quantized vectors of so many bytes are kept in memory, once as much was asked for as reading them
@@ -397,9 +399,9 @@ class VectorSnapshot:
         self._asked += 1
         quantized = self._pick_quantized(rows, own)
         products = np.empty(len(rows), np.float32)
-        for begin in range(0, len(rows), _CHUNK):
-            vectors = quantized[begin : begin + _CHUNK].astype(np.float32)
-            _compare(vectors, query, products[begin : begin + _CHUNK])
+        for begin in range(0, len(rows), _ESTIMATED):
+            vectors = quantized[begin : begin + _ESTIMATED].astype(np.float32)
+            _compare(vectors, query, products[begin : begin + _ESTIMATED])
         products *= self.step[rows]
         return products
 
