@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import apsw
 import orjson
@@ -21,19 +21,43 @@ from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlS
 from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache, rank_passages
-from stratagem.storage.sqlite.statements import STATEMENTS, statement
+from stratagem.storage.sqlite.statements import SQL, STATEMENTS, statement
 
 __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make_reader"]
 
+Q = TypeVar("Q", bound=Queries)
+
 _FORMATS = Shape[tuple[int, int | None]]()
+# What nearly every read asks for, and only a commit changes.
+_OF_STATE = frozenset(
+    SQL[name]
+    for name in (
+        "any_expires",
+        "branch_by_name",
+        "head",
+        "setting",
+        "spaces",
+        "text_averages",
+        "unembedded_count",
+        "vector_last",
+        "versions_with_tag",
+    )
+)
+_ANSWERS_MAX = 1_000
 # What FTS5 takes apart, or folds, in a term that is asked for.
 _NOT_ONE_TERM = re.compile(r"[\x00-\x20\"'\\`\x7fA-Z]")
 
 
 def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...] = ()) -> Queries:
     """Return the statements of this store over a connection; `faults` are translated."""
+    return _make_queries(Queries, connection, faults)
+
+
+def _make_queries(
+    kind: type[Q], connection: apsw.Connection, faults: tuple[type[Exception], ...]
+) -> Q:
     path = connection.filename
-    return Queries(
+    return kind(
         # The driver's own types name only what SQLite can bind. Lists never get there: `array`
         # makes texts of them.
         cast("SqlSession", connection),
@@ -54,7 +78,7 @@ def lookup_reader(
     connection: apsw.Connection, kinds: Kinds, cache: NameCache, lengths: LengthCache
 ) -> tuple[SqlReader, FormatGuard]:
     """Return a reader outside of any transaction, which translates each error by itself."""
-    queries = make_queries(connection, (apsw.Error, *DAMAGE))
+    queries = _make_queries(_SnapshotQueries, connection, (apsw.Error, *DAMAGE))
     guard = FormatGuard(connection, queries)
     reader = SqlReader(
         queries,
@@ -66,14 +90,45 @@ def lookup_reader(
     return reader, guard
 
 
+class _SnapshotQueries(Queries):
+    """Statements outside of any transaction.
+
+    In a snapshot, what nearly every read asks of the state is asked once, until somebody commits.
+    """
+
+    __slots__ = ("answers",)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        # None outside of snapshots: each statement then sees the newest state.
+        self.answers: dict[object, list[tuple[object, ...]]] | None = None
+
+    def _fetch_all(self, sql: str, parameters: Sequence[Parameter]) -> list[tuple[object, ...]]:
+        answers = self.answers
+        if answers is None or sql not in _OF_STATE:
+            return super()._fetch_all(sql, parameters)
+        asked = (sql, parameters)
+        if asked not in answers:
+            answers[asked] = super()._fetch_all(sql, parameters)
+        return answers[asked]
+
+    def _fetch_one(self, sql: str, parameters: Sequence[Parameter]) -> tuple[object, ...] | None:
+        if self.answers is None or sql not in _OF_STATE:
+            return super()._fetch_one(sql, parameters)
+        rows = self._fetch_all(sql, parameters)
+        return rows[0] if rows else None
+
+
 class FormatGuard:
     """Notices that another process has upgraded the file while this one has it open."""
 
-    def __init__(self, connection: apsw.Connection, queries: Queries) -> None:
+    def __init__(self, connection: apsw.Connection, queries: _SnapshotQueries) -> None:
         self._connection = connection
         self._queries = queries
         # The commit of another connection after which the format was last checked.
         self._checked_at = -1
+        # Of the state that was seen then.
+        self._answers: dict[object, list[tuple[object, ...]]] = {}
 
     def check(self) -> None:
         """Refuse to read on where a newer Stratagem has upgraded the file since it was opened.
@@ -89,7 +144,25 @@ class FormatGuard:
     def check_if_changed(self) -> None:
         """Check again where another connection has committed since the last check."""
         if self._connection.data_version() != self._checked_at:
+            self._answers = {}
             self.check()
+
+    def begin_snapshot(self) -> None:
+        """Begin to read one state, in the transaction that has begun.
+
+        Raises:
+            DatabaseTooNew: A newer Stratagem has upgraded the file since it was opened.
+        """
+        # A connection learns of others' commits by reading.
+        self._queries.run("setting", "read_models_version")
+        self.check_if_changed()
+        if len(self._answers) > _ANSWERS_MAX:
+            self._answers = {}
+        self._queries.answers = self._answers
+
+    def end_snapshot(self) -> None:
+        """See the newest state again with each statement."""
+        self._queries.answers = None
 
 
 class _GuardedRecords(SqlRecords):

@@ -141,16 +141,17 @@ class SqliteStore(SqlStore):
         connection = self.thread_connection()
         with translating_errors(self.location):
             nested = connection.in_transaction
-            if not nested:
-                connection.execute("BEGIN")
+            if nested:
+                yield reader
+                return
+            guard: FormatGuard = self._local.guard
+            connection.execute("BEGIN")
             try:
-                if not nested:
-                    guard: FormatGuard = self._local.guard
-                    guard.check()
+                guard.begin_snapshot()
                 yield reader
             finally:
-                if not nested:
-                    connection.execute("COMMIT")
+                guard.end_snapshot()
+                connection.execute("COMMIT")
 
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
