@@ -365,11 +365,8 @@ def test_the_index_knows_how_many_texts_it_holds_and_how_common_a_word_is(store:
     reader = store.reader()
 
     assert reader.search.text_count() == 2
-    assert [reader.search.document_frequency(word) for word in ("fish", "red", "green")] == [
-        2,
-        1,
-        0,
-    ]
+    frequencies = reader.search.document_frequencies(["fish", "red", "green"])
+    assert frequencies == {"fish": 2, "red": 1, "green": 0}
 
 
 def test_spaces_in_use_are_listed_by_kind(store: Store) -> None:

@@ -290,5 +290,5 @@ def test_workspaces_see_nothing_of_each_other(server: Server, stack: ExitStack) 
     assert text_of(one, "k") is None
     assert text_of(two, "k") == "blue"
     assert two.reader().search.text_count() == 1
-    assert two.reader().search.document_frequency("red") == 0
+    assert two.reader().search.document_frequencies(["red"]) == {"red": 0}
     assert examine(two) == examine(one) == []

@@ -280,10 +280,8 @@ class Index:
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
         """Return how much each term tells: the rarer, the more."""
         total = max(reader.search.text_count(), 1)
-        return {
-            term: math.log1p(total / (1 + self._term_count(reader.search, term, total)))
-            for term in terms
-        }
+        counts = self._count_texts(reader.search, terms, total)
+        return {term: math.log1p(total / (1 + counts[term])) for term in terms}
 
     def settle(self) -> None:
         """Give short queues of texts their vectors, so that a search sees the latest writes."""
@@ -431,20 +429,29 @@ class Index:
         total = reader.search.text_count()
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
             return terms, total
-        counts = {term: self._term_count(reader.search, term, total) for term in terms}
+        counts = self._count_texts(reader.search, terms, total)
         asked = ranking.selective_terms(terms, counts, total)
         return asked, sum(counts[term] for term in asked)
 
-    def _term_count(self, search: SearchReader, term: str, total: int) -> int:
-        """Return in how many texts a term is, as counted when there were about as many."""
-        known = self._term_counts.get(term)
-        if known is not None and known[1] * 0.8 <= total <= known[1] * 1.25:
-            return known[0] * total // max(known[1], 1)
-        if len(self._term_counts) >= _TERM_COUNTS_MAX:
-            self._term_counts.clear()
-        count = search.document_frequency(term)
-        self._term_counts[term] = (count, total)
-        return count
+    def _count_texts(
+        self, search: SearchReader, terms: Sequence[str], total: int
+    ) -> dict[str, int]:
+        """Return in how many texts each term is, as counted when there were about as many."""
+        counts: dict[str, int] = {}
+        unknown = []
+        for term in terms:
+            known = self._term_counts.get(term)
+            if known is not None and known[1] * 0.8 <= total <= known[1] * 1.25:
+                counts[term] = known[0] * total // max(known[1], 1)
+            else:
+                unknown.append(term)
+        if unknown:
+            if len(self._term_counts) >= _TERM_COUNTS_MAX:
+                self._term_counts.clear()
+            counted = search.document_frequencies(unknown)
+            self._term_counts.update((term, (count, total)) for term, count in counted.items())
+            counts |= counted
+        return counts
 
     def _query_vector(self, settings: SettingReader, query: Text) -> NDArray[np.float32] | None:
         if self.embedder is None or settings.text("embedder") != self.embedder.name:

@@ -624,8 +624,8 @@ class SearchReader(Protocol):
         """Return the versions of a space one of whose numbers lies between two, both included."""
         ...
 
-    def document_frequency(self, term: str) -> int:
-        """Return in how many passages a term occurs."""
+    def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return in how many passages each of some terms occurs."""
         ...
 
     def text_count(self) -> int:

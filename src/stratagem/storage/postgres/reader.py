@@ -189,8 +189,11 @@ class PostgresSearch(SqlSearch):
         rows = self._queries.tuples_of(TRAITS_ROW, sql, (*given, *view.lineage.numbers))
         return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
 
-    def document_frequency(self, term: str) -> int:
-        return self._queries.number("term_documents", term_query(self._workspace, [term]))
+    def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        return {
+            term: self._queries.number("term_documents", term_query(self._workspace, [term]))
+            for term in terms
+        }
 
     def text_count(self) -> int:
         return self._queries.number("text_totals")

@@ -526,6 +526,10 @@ GROUP BY seq HAVING count(*) = ?2
 -- In how many passages a term occurs.
 SELECT doc FROM terms WHERE term = ?1
 
+-- name: terms_documents
+-- In how many passages each of some terms (a JSON array) occurs.
+SELECT w.value, coalesce((SELECT t.doc FROM terms t WHERE t.term = w.value), 0) FROM json_each(?1) w
+
 -- name: text_averages
 -- FTS5's own record of how many passages it holds; counting them would read every one.
 SELECT block FROM texts_data WHERE id = 1
