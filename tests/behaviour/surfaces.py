@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from stratagem import Stratagem, StratagemError, bootstrap, connect
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
+from stratagem.operations import TABLE
 from stratagem.storage.relational.store import Adapters
 from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
@@ -103,6 +104,10 @@ class Mcp:
     """The MCP server, with the official client, in this process."""
 
     switches = True
+    # What clients were told about operations, and how they judge answers by that. Each would list all
+    # tools before it believes an answer, which takes longer than most tests.
+    _schemas: ClassVar[dict[str, Any]] = {}
+    _validators: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, wanted: Wanted) -> None:
         settings = ServerSettings(
@@ -126,6 +131,8 @@ class Mcp:
         self._portal = self._opening.__enter__()
         self._session = self._portal.wrap_async_context_manager(Client(server, mode="legacy"))
         self._client = self._session.__enter__()
+        for told, known in self._knowledge():
+            told.update(known)
 
     def run(self, name: str, arguments: Answer) -> Answer:
         result = self._portal.call(self._client.call_tool, name, arguments)
@@ -133,7 +140,18 @@ class Mcp:
         assert result.is_error == is_refusal(result.structured_content)
         return result.structured_content
 
+    def _knowledge(self) -> tuple[tuple[dict[str, Any], dict[str, Any]], ...]:
+        """Return what the client knows, each beside what all of them know."""
+        session = self._client.session
+        return (
+            (session._tool_output_schemas, self._schemas),  # noqa: SLF001 -- there is no other way
+            (session._tool_output_validators, self._validators),  # noqa: SLF001
+        )
+
     def close(self) -> None:
+        for told, known in self._knowledge():
+            # Tools of the test's own are others in the next one.
+            known.update((name, each) for name, each in told.items() if name in TABLE)
         self._portal.call(self._database.leave_loop)
         self._session.__exit__(None, None, None)
         self._opening.__exit__(None, None, None)
