@@ -107,8 +107,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = _spread(items, workers)
 
 
-# What takes longest, mostly by servers that a worker starts once for all of them.
-_LONGEST = ("projections", "surfaces/console", "surfaces/server", "surfaces/cli")
+# What takes longest, mostly by servers that a worker starts once for all of them; then single tests of
+# many seconds, which would be waited for if they came last. Folders and files, by how long they take.
+_LONGEST = (
+    "projections",
+    "surfaces/server",
+    "surfaces/cli",
+    "surfaces/console",
+    "test_docs.py",
+    "properties",
+    "hooks",
+    "behaviour/gateway/catalogue",
+    "security/test_17_patterns.py",
+    "test_retry.py",
+)
 
 
 def _spread(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -119,11 +131,14 @@ def _spread(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """
     tests = Path(__file__).parent
     first: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    # There and back again, so that whoever has the longest group has the shortest as well.
+    turns = [*range(workers), *reversed(range(workers))]
+    chosen = {name: turns[number % len(turns)] for number, name in enumerate(_LONGEST)}
     others: list[pytest.Item] = []
     for item in items:
-        folder = item.path.parent.relative_to(tests).as_posix()
-        number = _LONGEST.index(folder) if folder in _LONGEST else None
-        (others if number is None else first[number % workers]).append(item)
+        file = item.path.relative_to(tests)
+        worker = chosen.get(file.as_posix(), chosen.get(file.parent.as_posix()))
+        (others if worker is None else first[worker]).append(item)
     spread: list[pytest.Item] = []
     for number, begin in enumerate(first):
         share = (len(items) - len(spread)) // (workers - number)
