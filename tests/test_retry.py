@@ -30,6 +30,9 @@ def test_later():
     pytest.exit("no memory is left", returncode=3)
 """
 
+# Plugins that take longer to import than all the rest, and do nothing here.
+WITHOUT = "-p no:schemathesis -p no:faker -p no:hypothesispytest"
+
 
 @pytest.mark.parametrize(
     ("parts", "status"), [((FLAKY,), 0), ((FLAKY, BROKEN), 1), ((FLAKY, CUT_OFF), 3)]
@@ -43,7 +46,7 @@ def test_what_fails_once_is_told_from_what_fails(
     done = subprocess.run(
         [sys.executable, "-m", "tests.retry", "-n", "0"],
         cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(ROOT)},
+        env={**environment, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": WITHOUT},
         capture_output=True,
         text=True,
         check=False,
