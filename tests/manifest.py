@@ -66,7 +66,7 @@ MANIFEST: dict[str, str] = {
     "debug:bucket": "A canonical bucket overrides the environment.",
     "debug:retry": "A repeated request is written once.",
     "curate:list": "Incidents, solutions and outcomes are listed by filters, page by page.",
-    "curate:edit": "Edits are versions; evidence is kept or begins anew.",
+    "curate:edit": "Edits are versions; evidence is kept or starts again.",
     "curate:retire": "What was retired is not recommended, stays listed, and can be restored.",
     "curate:merge": "Duplicates become one with joined evidence; the old id still works.",
     "curate:split": "Part of an incident becomes an incident of its own, and can come back.",

@@ -86,7 +86,8 @@ def read_cursor(
             "The cursor is not one that an earlier answer gave as `next`.",
             field="cursor",
             limit=most,
-            hint="Pass `next` of an earlier answer as it is; leave the cursor out to begin anew.",
+            hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
+            "from the beginning.",
         )
     return int(cursor)
 

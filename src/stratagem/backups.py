@@ -94,7 +94,8 @@ def backup(
     """
     if file.exists():
         raise InvalidInput(
-            f"{file} exists already.", hint="Name another file: a backup never replaces one."
+            f"{file} exists already.",
+            hint="Choose another file name: a backup never overwrites a file.",
         )
     names = _select_workspaces(workspaces(database), chosen, display_place(database))
     folder = file.with_name(f"{file.name}.part")
@@ -276,7 +277,8 @@ def _pack(archive: Path, folder: Path, copies: Sequence[WorkspaceCopy], progress
     with zipfile.ZipFile(archive) as packed:
         if (wrong := packed.testzip()) is not None:
             raise DatabaseCorrupt(
-                f"{wrong} cannot be read back from the backup.", hint="Is the disk sound?"
+                f"The backup was written, but {wrong} cannot be read back from it.",
+                hint="Check the disk, then make the backup again.",
             )
 
 
@@ -353,7 +355,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError as error:
         raise InvalidInput(
-            f"{folder} is in the way.", hint="Remove it, or name another file."
+            f"{folder} is in the way.", hint="Remove it, or choose another file name."
         ) from error
 
 
@@ -364,7 +366,7 @@ def _close(copied: Path) -> None:
         raise StorageUnavailable(
             f"{copied} is in use by another program.",
             path=str(copied),
-            hint="End that program and repeat the command: the backup goes on.",
+            hint="Stop that program and repeat the command: the backup continues where it stopped.",
         )
     for end in _BESIDE:
         copied.with_name(f"{copied.name}{end}").unlink(missing_ok=True)
@@ -398,12 +400,12 @@ def _translate_file_errors(file: Path) -> Iterator[None]:
             raise StorageFull(
                 f"The disk is full: {error}.",
                 path=str(file),
-                hint="Free some space and repeat the command: it goes on.",
+                hint="Free some space and repeat the command: it continues where it stopped.",
             ) from error
         raise StorageUnavailable(f"{error}.", path=str(file)) from error
 
 
 def _no_backup(file: Path) -> DatabaseCorrupt:
     return DatabaseCorrupt(
-        f"{file} is no backup, or it is damaged.", path=str(file), hint="Restore another one."
+        f"{file} is not a backup, or it is damaged.", path=str(file), hint="Restore another one."
     )

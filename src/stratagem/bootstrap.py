@@ -389,7 +389,7 @@ class _PersonalMemory:
         try:
             return self._open().call(name, arguments, _at_home(caller))
         except StratagemError as error:
-            logger.warning("Your own memory was not read: %s", error.message)
+            logger.warning("Your personal memory was not read: %s", error.message)
             return nothing
 
     def close(self) -> None:
@@ -459,7 +459,7 @@ class _SpoolWatch:
             take_spooled(self._foundation, self._place)
         except (StratagemError, OSError) as error:
             self._not_before = time.monotonic() + _SPOOL_PAUSE_SECONDS
-            logger.warning("What hooks captured waits to be written: %s", error)
+            logger.warning("Memories that hooks captured have not been written yet: %s", error)
 
 
 class _PutOff(Exception):
@@ -533,8 +533,8 @@ def index_warning(store: Store) -> str | None:
     if not names:
         return None
     return (
-        "Not compared with their tables, because the server does not read through them: the"
-        f" indexes {', '.join(names)}. doctor --repair makes them anew."
+        "These indexes were not compared with their tables, because the server "
+        f"does not read through them: {', '.join(names)}. doctor --repair rebuilds them."
     )
 
 
@@ -562,8 +562,8 @@ def start(settings: Settings) -> Runtime:
     embedder = settings.embedder or external.embedder
     if external.unknown_embedder and settings.embedder is None:
         logger.warning(
-            "EMBEDDING_MODEL=%s names no embedder of Stratagem and is passed over; it has "
-            "all-MiniLM-L6-v2, static and none.",
+            "EMBEDDING_MODEL=%s is not an embedder of Stratagem and is ignored; choose "
+            "all-MiniLM-L6-v2, static or none.",
             external.unknown_embedder[:100],
         )
     index = _index(settings, path, embedder)
@@ -628,7 +628,7 @@ def _register(projections: Projections) -> None:
         projections.register()
     except DatabaseCorrupt as error:
         # What is told to services elsewhere must not keep anyone from reading or mending the rest.
-        logger.warning("No service outside of the database is told anything: %s", error.message)
+        logger.warning("No external service receives changes: %s", error.message)
 
 
 def built_in() -> ExternalSettings:
@@ -714,7 +714,7 @@ def discard_copy(target: str) -> bool:
         if mark.events > 1:
             raise InvalidInput(
                 f"The database held {mark.events:,} events of the same log before.",
-                hint=f"Repeat the `stratagem {mark.command}` to go on with it.",
+                hint=f"Repeat `stratagem {mark.command}` to continue the copy.",
                 path=store.location,
             )
         store.discard()
@@ -784,7 +784,7 @@ def rescue(source: str, target: str, progress: Progress) -> Rescued:
         findings = store.examine(progress, None)
         if findings:
             raise DatabaseCorrupt(
-                f"What was rescued is not healthy: {findings[0].what}", where=findings[0].where
+                f"The rescued database is not healthy: {findings[0].what}", where=findings[0].where
             )
         return Rescued(store.reader().log.head(), made.losses, made.unverified)
 
@@ -864,7 +864,7 @@ def _postgres() -> type[PostgresStore]:
         from stratagem.storage.postgres.store import PostgresStore
     except ImportError as error:
         raise StorageUnavailable(
-            f"PostgreSQL needs more than is installed: {error}.",
+            f"A package that PostgreSQL needs is missing: {error}.",
             hint="Install it with: pip install 'stratagem[postgres]'.",
         ) from error
     return PostgresStore
@@ -918,7 +918,7 @@ def _make_folder(folder: Path, *, read_only: bool) -> None:
             folder.mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise StorageUnavailable(
-            f"The folder of the database cannot be made: {error}.", path=str(folder)
+            f"The folder of the database cannot be created: {error}.", path=str(folder)
         ) from error
 
 

@@ -110,7 +110,7 @@ def _parts(changes: Iterable[CorrectionStep]) -> Iterator[str]:
         elif change.pattern.endswith("_removed") and change.after is None:
             yield f"`{place}` left out"
         elif not place:
-            yield "the arguments taken out of what was around them"
+            yield "the arguments, without the text around them"
         else:
             yield f"`{place}` read as {_show(change.after)}"
 

@@ -186,7 +186,7 @@ class BranchExists(StratagemError):
     """A live branch already has this name."""
 
     code = "branch_exists"
-    hint_default = "Choose another name, or leave the name out to have one made up."
+    hint_default = "Choose another name, or leave the name out to get a generated one."
 
 
 class BranchProtected(StratagemError):
@@ -214,7 +214,9 @@ class RecordRetired(StratagemError):
     """Somebody has withdrawn this incident or fix, and said why."""
 
     code = "record_retired"
-    hint_default = "Find another fix. A person can bring it back: `stratagem debug restore ID`."
+    hint_default = (
+        "Look for another fix. A person can restore this one: `stratagem debug restore ID`."
+    )
 
 
 class SolutionNotFound(StratagemError):
@@ -242,7 +244,7 @@ class AmbiguousName(StratagemError):
     """Several concepts have this name."""
 
     code = "ambiguous_name"
-    hint_default = "Give the `concept_id` of the one that is meant, of `candidates`."
+    hint_default = "Give the `concept_id` of the concept you mean; `candidates` lists them."
 
 
 class RelationshipNotFound(StratagemError):
@@ -307,21 +309,24 @@ class TransactionEnded(StratagemError):
     """The transaction was committed, rolled back, or ended by its time limit."""
 
     code = "transaction_ended"
-    hint_default = "Begin a new transaction; nothing that was not committed is stored."
+    hint_default = "Begin a new transaction; what was not committed is not stored."
 
 
 class VersionErased(StratagemError):
     """At that moment there was a version whose content was erased since, by retention."""
 
     code = "version_erased"
-    hint_default = "History says which versions are left; name a moment that shows one of them."
+    hint_default = (
+        "The history shows which versions are left; choose a moment at which one "
+        "of them was current."
+    )
 
 
 class NotInTransaction(StratagemError):
     """What was asked for cannot be part of a transaction."""
 
     code = "not_in_transaction"
-    hint_default = "Do it before the transaction begins, or after it has ended."
+    hint_default = "Call it before the transaction begins or after it has ended."
 
 
 class RequestReused(StratagemError):
@@ -364,7 +369,9 @@ class StorageFull(StratagemError):
     """The disk is full."""
 
     code = "storage_full"
-    hint_default = "Nothing was written; what was acknowledged before is safe. Free some space."
+    hint_default = (
+        "Nothing was written; earlier writes that were acknowledged are safe. Free some space."
+    )
     retryable = True
 
 
@@ -387,14 +394,16 @@ class DatabaseNotFound(StratagemError):
     """There is no database at this place, and a read makes none."""
 
     code = "database_not_found"
-    hint_default = "Name another, or store something first."
+    hint_default = "Choose another database, or store something first."
 
 
 class DatabaseCorrupt(StratagemError):
     """The file is damaged, or is not a Stratagem database."""
 
     code = "database_corrupt"
-    hint_default = "Run `stratagem doctor`: it says what is damaged, and what mends or saves it."
+    hint_default = (
+        "Run `stratagem doctor`: it shows what is damaged and how to repair or rescue it."
+    )
 
 
 class DatabaseTooNew(StratagemError):
@@ -408,14 +417,16 @@ class CopyUnfinished(StratagemError):
     """A copy or a restore into the database was interrupted."""
 
     code = "copy_unfinished"
-    hint_default = "Repeat the command to go on, or repeat it with --discard to throw it away."
+    hint_default = (
+        "Repeat the command to continue, or repeat it with --discard to delete the unfinished copy."
+    )
 
 
 class ServiceUnavailable(StratagemError):
     """A part that this operation needs is not there."""
 
     code = "service_unavailable"
-    hint_default = "Operations that do not need it go on working."
+    hint_default = "Operations that do not need it still work."
     retryable = True
 
 
@@ -430,7 +441,7 @@ class ToolUnavailable(StratagemError):
     """A standard tool lacks what it needs: a library, a key or a connection."""
 
     code = "tool_unavailable"
-    hint_default = "The hint of each case says what to install or to set."
+    hint_default = "The hint of each error says what to install or to set."
 
 
 class ToolExists(StratagemError):
@@ -525,14 +536,14 @@ class GuardrailFailed(StratagemError):
     """A guardrail did not work, so that the call was refused."""
 
     code = "guardrail_failed"
-    hint_default = "An administrator has to mend or remove it: stratagem guardrails list"
+    hint_default = "An administrator has to correct or remove it: stratagem guardrails list"
 
 
 class RateLimited(StratagemError):
     """The caller asked too often."""
 
     code = "rate_limited"
-    hint_default = "Wait for as many seconds as retry_after says, then call again."
+    hint_default = "Wait for `retry_after` seconds, then call again."
     retryable = True
 
 
@@ -554,7 +565,7 @@ class RequestTimedOut(StratagemError):
     """The body of a request did not arrive in time; nothing was done."""
 
     code = "request_timeout"
-    hint_default = "Send the request again, whole."
+    hint_default = "Send the complete request again."
     retryable = True
 
 
@@ -570,7 +581,7 @@ class CorrectionUnavailable(StratagemError):
     """The arguments do not fit, and the part that could correct them does not work."""
 
     code = "auto_correction_unavailable"
-    hint_default = "Mend the arguments by hand; the details say what is wrong with them."
+    hint_default = "Correct the arguments yourself; the details say what is wrong with them."
     retryable = True
 
 
@@ -578,7 +589,7 @@ class GraphServiceFailed(StratagemError):
     """The graph database answered with an error."""
 
     code = "neo4j_error"
-    hint_default = "Look at the message and at the log of Neo4j; other branches are not affected."
+    hint_default = "Read the message and the log of Neo4j; other branches are not affected."
     retryable = True
 
 
@@ -586,7 +597,7 @@ class VectorServiceFailed(StratagemError):
     """The vector database answered with an error."""
 
     code = "chromadb_error"
-    hint_default = "Look at the message and at the log of Chroma; other branches are not affected."
+    hint_default = "Read the message and the log of Chroma; other branches are not affected."
     retryable = True
 
 

@@ -170,10 +170,10 @@ class Caller:
         if self.read_only and right != "read":
             if self.transaction is not None and self.transaction.read_only:
                 raise ReadOnly(
-                    f"This transaction only reads; {what} writes.",
+                    f"This transaction is read-only; {what} writes.",
                     hint="Write outside it, or begin another without read_only.",
                 )
-            raise ReadOnly(f"This server only reads; {what} writes.")
+            raise ReadOnly(f"This server is read-only; {what} writes.")
 
     def require_known(self, what: str) -> None:
         """Refuse what runs code, even in a sandbox, unless it is known who asks for it.
@@ -217,10 +217,10 @@ class Caller:
         whose = "an administrator of the server's own workspace" if of_host else "an administrator"
         line = _command_line(command)
         # Without it the command works on the database of whoever pastes it.
-        place = "" if command[0] == "--db" else " where the server runs, with its --db"
+        place = "" if command[0] == "--db" else " on the machine of the server, with its --db"
         raise PermissionDenied(
-            f"{what} {reason}, so a person has to do it directly: by the command line, the SDK or "
-            f"the token of {whose}.",
+            f"{what} {reason}, so a person has to do it directly: on the command line, "
+            f"in the SDK or with the token of {whose}.",
             required="host administrator" if of_host else f"{toolset}:admin",
             command=line,
             hint=f"Have a person run{place}: {line}",

@@ -314,9 +314,9 @@ def check_reach(name: str, caller: Caller) -> None:
     if caller.toolsets is not None and caller.toolsets.isdisjoint(operation.toolsets):
         on = ",".join([*sorted(caller.toolsets), toolset])
         raise PermissionDenied(
-            f"{name} belongs to the toolset {toolset!r}, which is not on here.",
+            f"{name} belongs to the toolset {toolset!r}, which is not enabled here.",
             toolset=toolset,
-            hint=f"Whoever starts the server can turn it on: --toolsets {on}"
+            hint=f"The operator of the server can enable it: --toolsets {on}"
             f"{_person_note(operation)}",
         )
 
@@ -326,8 +326,9 @@ def _person_note(operation: Operation) -> str:
     if operation.person is None:
         return ""
     return (
-        ". But even then a person has to do what erases for good, runs code outside of the "
-        "sandbox, starts programs or hands out secrets: by the command line, see stratagem --help"
+        ". Even then a person has to run, on the command line, what erases for "
+        "good, runs code outside of the sandbox, starts programs or grants secrets: "
+        "see stratagem --help"
     )
 
 

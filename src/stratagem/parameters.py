@@ -380,7 +380,7 @@ def _accepted_types(schema: Schema) -> Container[type]:
 _PYTHON_TYPES: Final[Mapping[str, Container[type]]] = {
     "string": frozenset({str}),
     "integer": frozenset({int}),
-    # A float may be infinite, which is no number of JSON.
+    # A float may be infinite, which is not a JSON number.
     "number": frozenset({int}),
     "boolean": frozenset({bool}),
     "object": frozenset({dict}),
@@ -585,7 +585,7 @@ class _Check:
             names = (
                 f"`{name}` and `{also[0]}` both mean" if also[0] != meant[0] else f"`{name}` means"
             )
-            hint = f"{names} `{meant[0]}`, which takes one value: send `{meant[0]}` alone."
+            hint = f"{names} `{meant[0]}`, which takes one value: send only `{meant[0]}`."
         elif near:
             hint = f"Did you mean {' or '.join(near)}?"
         else:
@@ -797,7 +797,7 @@ def _show(value: object) -> str:
         return repr(value)[:_SHOWN_CHARS_MAX]
     except (ValueError, RecursionError):
         # A number of thousands of digits, or lists in lists without end.
-        return f"{type(value).__name__} too large to be shown"
+        return f"{type(value).__name__} too large to show"
 
 
 def _near_words(word: str, known: list[str], *, n: int, cutoff: float = 0.6) -> list[str]:

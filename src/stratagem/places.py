@@ -58,8 +58,10 @@ _ADDRESS: Final = deferred_pattern(
 _SCHEME: Final = deferred_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _STEPS: Final = {
     "sqlite": "Name the file itself: /path/to/memory.db.",
-    "http": "That is a server's: use stratagem.connect in Python, or its address in an agent.",
-    "https": "That is a server's: use stratagem.connect in Python, or its address in an agent.",
+    "http": "This is the address of a server: use stratagem.connect in Python, or "
+    "give it to an agent as an MCP server.",
+    "https": "This is the address of a server: use stratagem.connect in Python, or "
+    "give it to an agent as an MCP server.",
 }
 
 
@@ -158,7 +160,7 @@ def is_there(place: str) -> bool:
     try:
         return Path(place).is_file()
     except OSError as error:
-        raise StorageUnavailable(f"{place} cannot be looked at: {error.strerror}.") from error
+        raise StorageUnavailable(f"{place} cannot be opened: {error.strerror}.") from error
 
 
 def check_there(place: str) -> None:
@@ -175,7 +177,7 @@ def check_there(place: str) -> None:
         f"There is no database at {place}.",
         path=place,
         similar=near,
-        hint=f"{named} The first write makes one.",
+        hint=f"{named} The first write creates one.",
     )
 
 

@@ -367,7 +367,7 @@ def test_a_client_is_not_moved_to_another_branch_of_the_name_of_its_own(opened: 
         refused = other.failure(name, **arguments)
         assert refused["error"] == "branch_not_found", name
         assert "switch" in refused["hint"]
-    assert "another one has its name" in other.status()["note"]
+    assert "another branch has its name" in other.status()["note"]
     assert other.value("k", branch="trial") == "theirs"
     other.branch(action="restore", source="trial", name="mine")
     other.branch(action="switch", name="mine")

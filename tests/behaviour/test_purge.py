@@ -13,7 +13,7 @@ def test_a_purged_entry_is_gone_from_every_branch_and_moment(call: Call) -> None
     answer = call.purge(key="k")
 
     assert answer["erased"] == 2
-    assert "out of reach" in answer["note"]
+    assert "are not changed" in answer["note"]
     for view in ({}, {"branch": "trial"}, {"as_of": f"@{then}"}):
         miss = call.recall(key="k", **view)
         assert (miss["found"], miss["reason"]) == (False, "absent")

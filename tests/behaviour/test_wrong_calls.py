@@ -51,7 +51,7 @@ def test_two_names_of_one_parameter_are_asked_about(seeded: Seeded, also: str) -
         seeded.call("strata_search", {"query": "Oslo", "limit": 3, also: 5})
 
     assert refused.value.details["field"] == "limit"
-    assert refused.value.hint.endswith("`k`, which takes one value: send `k` alone.")
+    assert refused.value.hint.endswith("`k`, which takes one value: send only `k`.")
     assert "`top_k`" in refused.value.hint or also == "k"
 
 

@@ -312,7 +312,7 @@ class TestSchema:
         assert examine(again) == []
 
     def test_a_missing_workspace_is_not_made_by_reading(self, opened: Opener) -> None:
-        with pytest.raises(StorageUnavailable, match="not there"):
+        with pytest.raises(StorageUnavailable, match="does not exist"):
             opened(read_only=True)
 
     def test_a_workspace_needs_a_name(self, opened: Opener) -> None:

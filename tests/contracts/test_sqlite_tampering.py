@@ -111,7 +111,7 @@ LOG_HARM = {
     "a hash of another length": "UPDATE events SET hash = x'' WHERE seq = 2",
     "an altered purge": "UPDATE events SET payload = CAST('{\"sequences\":[]}' AS BLOB) "
     "WHERE kind = 'ContentPurged'",
-    "a purge that is no JSON": "UPDATE events SET payload = x'78' WHERE kind = 'ContentPurged'",
+    "a purge that is not JSON": "UPDATE events SET payload = x'78' WHERE kind = 'ContentPurged'",
     "a purge without its list": "UPDATE events SET payload = x'5b5d' WHERE kind = 'ContentPurged'",
     "a removed event": "DELETE FROM events WHERE seq = 5",
     "a removed first event": "DELETE FROM events WHERE seq = 1",
@@ -188,7 +188,8 @@ READ_MODEL_HARM = {
     "a tag removed": "DELETE FROM tags",
     "a turn removed": "DELETE FROM turns WHERE seq = (SELECT min(seq) FROM turns)",
     "a text removed": "DELETE FROM texts WHERE rowid >> 8 = 2",
-    "a text added": "INSERT INTO texts (rowid, title, body, context) VALUES (256, '', 'forged', '')",
+    "a text added": "INSERT INTO texts (rowid, title, body, context) VALUES (256, '', 'forged', "
+    "'')",
     "a vector removed": "DELETE FROM vectors WHERE seq = 2",
     "a vector of nothing": "INSERT INTO vectors (seq, vector) VALUES (1, zeroblob(32))",
 }

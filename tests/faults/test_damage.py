@@ -69,7 +69,7 @@ READS: dict[str, Callable[[stratagem.Stratagem], object]] = {
     "search": lambda db: db.memory.search("key 3", k=50),
     "rebuild": lambda db: db.runtime.foundation.store.rebuild(lambda *_: None),
 }
-# A value that was never written, one without its field, and one that is no JSON.
+# A value that was never written, one without its field, and one that is not JSON.
 PAYLOADS = ('{"value":"forged"}', "{}", "{")
 
 

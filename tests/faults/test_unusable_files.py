@@ -247,7 +247,7 @@ def survive(folder: Path, seed: int, rounds: int) -> tuple[int, int]:
                 db.memory.search("river")
                 db.memory.store("after", "the damage")
         except (StratagemError, orjson.JSONDecodeError):
-            # Outside of storage a payload that is no JSON is still the parser's error.
+            # Outside of storage a payload that is not JSON is still the parser's error.
             found = ["refused"]
         noticed += bool(found)
         unnoticed += not found

@@ -105,7 +105,7 @@ def test_what_cannot_be_outside_is_refused(tmp_path: Path) -> None:
     nowhere = stratagem(plain, "init", "--project", "--outside", "--yes", status=2)
     twice = stratagem(inside, "init", "--outside", "--project", "--yes", status=2)
 
-    assert "no git repository" in nowhere
+    assert "not in a git repository" in nowhere
     assert "mv " in twice
 
 
@@ -136,7 +136,7 @@ def test_a_branch_that_another_clone_has_is_not_gone(tmp_path: Path) -> None:
     told = Client("claude-code", second, "other").send_event("SessionStart", source="startup")
 
     assert "is gone" not in told.context
-    assert "Nothing waits" in stratagem(second, "review", "list", "branch")
+    assert "Nothing is waiting" in stratagem(second, "review", "list", "branch")
 
 
 @pytest.mark.parametrize(

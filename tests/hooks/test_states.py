@@ -318,7 +318,7 @@ def test_what_was_thrown_away_is_in_no_brief(tmp_path: Path) -> None:
     after = later.send_event("SessionStart", source="startup").context
 
     assert "- The user said: From now on use tabs." in before
-    assert "- Last prompt of the session before: From now on use tabs. What is next?" in before
+    assert "- Last prompt of the previous session: From now on use tabs. What is next?" in before
     assert "- That session ended with: Nothing is next" in before
     assert "tabs" not in after
     assert "Nothing is next" not in after
@@ -344,7 +344,7 @@ def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) ->
     brief = client.send_text(text, {"XDG_DATA_HOME": str(tmp_path / "data")}).context
 
     assert "- Pinned: billing/owner: Mara Lindqvist owns the billing service\n" in brief
-    assert "- Pinned, of the user's own memory: editor: I prefer vim\n" in brief
+    assert "- Pinned in the user's personal memory: editor: I prefer vim\n" in brief
     assert "- Open task: task/auth: Move sign-in to OAuth by June\n" in brief
     assert "- Decided: decision/db: PostgreSQL it is\n" in brief
     assert brief.count("vim") == 1

@@ -52,7 +52,7 @@ def test_rebuild_and_verify(path: Path) -> None:
     assert "missing" in differs
     assert "waits in the outbox" in differs
     assert "differs from the log in 3 places" in differs
-    assert "Made chroma anew from 3 records." in made
+    assert "Rebuilt chroma from 3 records." in made
     assert (equal["items"], equal["different"]) == (3, 0)
     assert "chroma equals the log: 3 items." in run(path, "projections", "verify", "chroma")
 
@@ -91,7 +91,7 @@ def test_remove_forgets_a_projection(path: Path, monkeypatch: pytest.MonkeyPatch
     run(path, "projections", "remove", "chroma", "--yes")
 
     assert told(path, "outbox", "status") == {"projections": []}
-    assert "nothing waits" in run(path, "outbox", "status")
+    assert "nothing is waiting" in run(path, "outbox", "status")
     again = told(path, "projections", "remove", "chroma", "--yes", code=2)
     assert again["details"]["allowed"] == []
 

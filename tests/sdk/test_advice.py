@@ -190,4 +190,4 @@ def test_a_function_of_another_process_cannot_be_called_here(tmp_path: Path) -> 
 
     assert known["available"]
     assert not told["available"]
-    assert told["reason"] == "No function is called 'shout' here yet."
+    assert told["reason"] == "No function named 'shout' was added here yet."

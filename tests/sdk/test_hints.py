@@ -29,8 +29,8 @@ def test_hints_about_a_deleted_branch_name_methods_in_every_call(embedded: Strat
         with pytest.raises(BranchNotFound) as caught:
             begin()
         assert caught.value.hint == (
-            "memory.switch('trial') chooses that one; memory.restore(source='trial'), under a name "
-            "that is free, brings yours back."
+            "memory.switch('trial') switches to that one; memory.restore(source='trial'), under "
+            "a free name, restores yours."
         )
 
 

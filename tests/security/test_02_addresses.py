@@ -51,7 +51,7 @@ def test_with_auth_it_may_be_reached(tmp_path: Path, host: str) -> None:
 
 
 def test_an_issuer_whose_keys_anybody_could_exchange_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationFailed, match="no https address"):
+    with pytest.raises(ValidationFailed, match="not an https address"):
         check(tmp_path / "memory.db", oauth=OAuthSettings("http://issuer.example", ("a",)))
     with pytest.raises(ValidationFailed, match="needs an audience"):
         check(tmp_path / "memory.db", oauth=OAuthSettings("https://issuer.example", ()))

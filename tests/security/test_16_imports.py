@@ -120,5 +120,5 @@ def test_an_export_does_not_write_through_a_link(cli: Cli, tmp_path: Path, what:
     given: Any = ("knowledge", "export", str(vault), "--format", "markdown", "--force")
     said = cli.refused(*given, code=2)
 
-    assert "through a link" in said
+    assert "do not write through links" in said
     assert target.read_text(encoding="utf-8") == "as it was"

@@ -272,9 +272,9 @@ async def test_tools_reach_only_the_toolsets_that_are_on(tmp_path: Path) -> None
             "tool_execute", {"toolName": "calculator", "arguments": {"expression": "1+1"}}
         )
 
-    assert "not on here" in said(run)
+    assert "not enabled here" in said(run)
     assert not saved.is_error
-    assert "not on here" in said(ran)
+    assert "not enabled here" in said(ran)
     assert not stored.is_error
     assert not added.is_error
 
@@ -285,7 +285,7 @@ async def test_turning_a_toolset_on_is_not_said_to_be_enough(tmp_path: Path) -> 
         for name, (arguments, _words) in OFFERED.items():
             for way, given in list(nested(name, arguments))[:2]:
                 answer = await client.call_tool(way, given)
-                assert "even then a person has to do what" in text_of(answer), (name, way)
+                assert "Even then a person has to run" in text_of(answer), (name, way)
 
 
 async def test_a_batch_and_a_pipeline_say_in_words_what_a_single_call_says(tmp_path: Path) -> None:
@@ -305,7 +305,10 @@ def test_over_the_network_the_command_is_said_to_be_for_the_servers_machine(
 ) -> None:
     outcome = guests.call("rest", "member", "tool_register", RESERVED["tool_register"][0])
 
-    assert "Have a person run where the server runs, with its --db: stratagem call" in outcome.text
+    assert (
+        "Have a person run on the machine of the server, with its --db: stratagem "
+        "call" in outcome.text
+    )
 
 
 async def test_a_correction_is_no_way_round(tmp_path: Path) -> None:

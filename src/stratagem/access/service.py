@@ -80,7 +80,7 @@ class Access:
             # A name is what events are written under: it never means somebody else later.
             if any(each.name == name for each in every_token(transaction, self._foundation)):
                 raise ValidationFailed(
-                    f"There is, or was, a token named {name!r}.",
+                    f"A token named {name!r} exists or existed; names are not used twice.",
                     field="name",
                     hint="Choose another.",
                 )

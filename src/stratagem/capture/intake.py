@@ -48,7 +48,7 @@ def take_spooled(foundation: Foundation, database: str) -> int:
         return 0
     if not is_address(database) and tracked_files(f"{database}-hooks"):
         # No hook of this user's left it: whoever wrote the repository would be taken for the user.
-        logger.warning("The spool of %s is part of a repository, and is not read.", database)
+        logger.warning("The spool of %s is part of a repository, so it is not read.", database)
         return 0
     taken = 0
     with spool.batches() as batches:
@@ -74,7 +74,7 @@ def _write_what_can_be(
                 _write_what_can_be(foundation, spool, f"{name}-{place}", [item])
                 for place, item in enumerate(items)
             )
-        logger.warning("Something that a hook left can never be written: %r", error)
+        logger.warning("A hook's record cannot be written and is skipped: %r", error)
         for item in items:
             spool.set_aside(name, item)
         return 0

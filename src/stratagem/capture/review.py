@@ -77,7 +77,7 @@ class Review(BoundSystem):
         *,
         source: Annotated[_SourceName | None, Param("Only from there")] = None,
         session: Annotated[str | None, Param("Only of this session")] = None,
-        decided: Annotated[bool, Param("Also what was decided about")] = False,
+        decided: Annotated[bool, Param("Include what was reviewed already")] = False,
         limit: Annotated[
             int, Param("Results", ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES)
         ] = limits.LIST_PAGE_DEFAULT,
@@ -127,7 +127,7 @@ class Review(BoundSystem):
         for item in items:
             if decision not in _TAKES[item.kind]:
                 raise ValidationFailed(
-                    f"{item.id!r} is a {item.kind}, which takes no {decision!r}.",
+                    f"{item.id!r} is a {item.kind}, which does not take the decision {decision!r}.",
                     field="decision",
                     allowed=list(_TAKES[item.kind]),
                 )
@@ -191,9 +191,9 @@ class Review(BoundSystem):
         version = next((each for each in kept if each is not None), None)
         if not found and version is None:
             raise ValidationFailed(
-                f"Nothing that came in has the id {item_id!r}, or it was settled.",
+                f"Nothing that waits for review has the id {item_id!r}.",
                 field="ids",
-                hint="review_list has the ids.",
+                hint="review_list shows the ids.",
             )
         sequence = found[0] if found else version.sequence  # type: ignore[union-attr]
         return _item(reader, view, reader.log.contents([sequence])[sequence])
@@ -272,8 +272,9 @@ def _item(reader: Reader, view: View, event: EventContent) -> CapturedItem:
         return CapturedItem(
             f"branch:{content['branch']}",
             "branch",
-            f"The git branch {content['branch']} is gone, and its commits are not in what is "
-            "checked out: merged as one commit, or given up. Keep: its memory is merged.",
+            f"The git branch {content['branch']} is gone, and its commits are not in "
+            "the branch that is checked out: it was squashed or abandoned. Keep it "
+            "to merge its memory.",
             moments.iso(event.at),
             event.sequence,
         )
@@ -305,19 +306,19 @@ def _text_of_data(data: Any) -> str:
 
 def _check(ids: Sequence[str], decision: str, text: str | None, key: str | None) -> None:
     if not ids:
-        raise MissingRequired("Name what to decide about.", field="ids")
+        raise MissingRequired("Give the ids of what to review.", field="ids")
     if len(ids) > limits.KEYS_MAX:
         raise ValidationFailed(
-            f"At most {limits.KEYS_MAX} can be decided about at once.",
+            f"At most {limits.KEYS_MAX} can be reviewed at once.",
             field="ids",
             limit=limits.KEYS_MAX,
         )
     if decision == "correct" and not (text or "").strip():
-        raise MissingRequired("A correction needs the text that is right.", field="text")
+        raise MissingRequired("A correction needs `text`: what it should say.", field="text")
     if text is not None and decision != "correct":
-        raise ValidationFailed("Only a correction takes a text.", field="text")
+        raise ValidationFailed("Only the decision correct takes a `text`.", field="text")
     if key is not None and (len(ids) > 1 or decision not in {"pin", "correct"}):
-        raise ValidationFailed("A key is for one thing that is pinned or corrected.", field="key")
+        raise ValidationFailed("`key` is for one item that is pinned or corrected.", field="key")
     if key is not None:
         values.check_text(key, field="key", chars_max=limits.KEY_CHARS_MAX)
     if text is not None:

@@ -154,7 +154,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
                 "project": Guidance("{here}/CLAUDE.md"),
                 "user": Guidance("{claude}/CLAUDE.md"),
             },
-            next_step="Start it anew; it asks once whether to use the project's server.",
+            next_step="Restart it; it asks once whether to use the project's server.",
         ),
         AgentClient(
             "claude-desktop",
@@ -201,7 +201,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
                 "user": HookFile("{home}/.copilot/hooks/stratagem.json", "commands", whole=True),
             },
             guidance={"project": _AGENTS},
-            next_step="It starts the server with the next chat, and asks once whether to trust it.",
+            next_step="It starts the server with the next chat and asks once whether to trust it.",
             reads_hooks_of="claude-code",
         ),
         AgentClient(
@@ -237,7 +237,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
                 "project": Guidance("{here}/GEMINI.md"),
                 "user": Guidance("{gemini}/GEMINI.md"),
             },
-            next_step="Start it anew and trust the folder; it warns once of new hooks.",
+            next_step="Restart it and trust the folder; it warns once about new hooks.",
         ),
         AgentClient(
             "windsurf",

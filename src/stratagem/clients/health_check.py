@@ -157,9 +157,9 @@ def _read_entry(entry: Mapping[str, Any], folders: Folders) -> tuple[str, _Start
     """Return an entry of a client's settings as the command it stands for, or what is wrong."""
     command, args, given = entry.get("command"), entry.get("args", []), entry.get("env") or {}
     if entry.get("url"):
-        return "it names a server by its address, which is not started here", None
+        return "it names a server by its address, so nothing is started here", None
     if not isinstance(command, str) or not isinstance(args, list):
-        return "it has no command, or arguments that are no list", None
+        return "it has no command, or its arguments are not a list", None
     if entry.get("disabled") is True or entry.get("enabled") is False:
         return "it is switched off in these settings", None
     words = [
@@ -238,7 +238,7 @@ def _judge(start: _Start, lines: list[bytes], ending: str) -> tuple[bool, str]:
             answers[message.get("id")] = message
         except (ValueError, AttributeError):
             words = line.decode("utf-8", "replace").strip()[:_WORDS_MAX]
-            return False, f"it writes to its output what is not the protocol: {words}"
+            return False, f"it writes something to its output that is not MCP: {words}"
     tools = answers.get(2, {}).get("result", {}).get("tools")
     if not isinstance(tools, list):
         fault = next((each["error"] for each in answers.values() if "error" in each), None)
@@ -337,5 +337,5 @@ def _try_hook(command: str) -> tuple[bool, str]:
     try:
         json.loads(answer or b"{}")
     except ValueError:
-        return False, f"it answers what is no JSON: {words}"
+        return False, f"its answer is not JSON: {words}"
     return True, "it runs"

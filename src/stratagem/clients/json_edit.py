@@ -151,7 +151,7 @@ def _parse(text: str) -> _Node:
     node = _value(text, _skip(text, 0), 0)
     end = _skip(text, node.end)
     if end != len(text):
-        raise _fault(text, end, "nothing was expected here")
+        raise _fault(text, end, "there is something after the end")
     return node
 
 

@@ -28,7 +28,7 @@ __all__ = ["package_files"]
 _PROGRAM: Final = ["stratagem"]
 _SERVER: Final = {"command": "stratagem", "args": ["mcp"]}
 _DESCRIPTION: Final = (
-    "Long-term memory for coding agents: recall by itself, fixes ranked by evidence, branches."
+    "Long-term memory for coding agents: automatic recall, fixes ranked by evidence, branches."
 )
 _KEYWORDS: Final = ["memory", "mcp", "debugging", "agents", "branching"]
 _AUTHOR: Final = {"name": "The Stratagem authors"}
@@ -100,7 +100,7 @@ def _claude_code() -> Mapping[str, Any]:
 def _codex() -> Mapping[str, Any]:
     interface = {
         "displayName": "Stratagem",
-        "shortDescription": "Long-term memory that works by itself",
+        "shortDescription": "Automatic long-term memory",
         "longDescription": _DESCRIPTION,
         "developerName": _AUTHOR["name"],
         "category": "Productivity",
@@ -197,7 +197,7 @@ def _registry_entry() -> dict[str, Any]:
                     },
                     {
                         "name": "STRATAGEM_TOOLSETS",
-                        "description": "Which tools to offer, by commas",
+                        "description": "Which tools to offer, separated by commas",
                         "isRequired": False,
                     },
                 ],

@@ -244,7 +244,7 @@ def _servers(settings: Mapping[str, Any], section: str) -> Mapping[str, Any]:
 
 
 def _not_servers(section: str) -> InvalidInput:
-    return InvalidInput(f"Its `{section}` does not hold servers.")
+    return InvalidInput(f"Its `{section}` is not an object of servers.")
 
 
 def _toml_with(text: str, section: str, entry: Mapping[str, Any]) -> str:
@@ -281,7 +281,7 @@ def _toml_without(text: str, section: str) -> str:
 def _hook_lists(settings: Any) -> Mapping[str, Any]:
     lists = settings.get(_HOOKS, {}) if isinstance(settings, dict) else None
     if not isinstance(lists, dict) or not all(isinstance(each, list) for each in lists.values()):
-        raise InvalidInput(f"Its `{_HOOKS}` does not hold lists of hooks.")
+        raise InvalidInput(f"Its `{_HOOKS}` is not an object of lists of hooks.")
     return lists
 
 

@@ -168,7 +168,9 @@ class _Texts:
             return
         place = file.resolve()
         if not place.is_relative_to(self._project.resolve()):
-            raise InvalidInput(f"It leads out of the project, to {place}.", file=str(file))
+            raise InvalidInput(
+                f"It is a link that leads out of the project, to {place}.", file=str(file)
+            )
 
     def changes(self) -> list[FileChange]:
         return [
@@ -272,7 +274,8 @@ def carry_out(plan: SetupPlan, record: SettingsRecord) -> list[tuple[FileChange,
         for change in plan.changes:
             if read_settings(change.file) != change.before:
                 raise StorageUnavailable(
-                    f"{change.file} was changed by somebody else meanwhile.", hint="Run it again."
+                    f"{change.file} was changed by another program meanwhile.",
+                    hint="Run the command again.",
                 )
             done.append((change, _write(change, record)))
     finally:
@@ -337,7 +340,7 @@ def _plan_hooks(
             texts.edit(reader.name, file, lambda _: None, "")
         if reader.name in names:
             other = CLIENTS[reader.reads_hooks_of or ""].title
-            notes.append(f"{reader.title} runs the hooks of {other}, and needs none besides.")
+            notes.append(f"{reader.title} runs the hooks of {other} and needs none of its own.")
     return notes
 
 

@@ -62,7 +62,7 @@ def query(text: str) -> None:
     """Refuse what cannot be searched for."""
     if not text.strip():
         raise ValidationFailed(
-            "`query_text` must be text with something in it.",
+            "`query_text` must be text that is not empty.",
             field="query_text",
             hint="Send the error message, the stack trace or the log.",
         )
@@ -116,7 +116,7 @@ def steps(given: object) -> list[str]:
     """Return the steps of a fix: a text, or a list of texts."""
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-        raise ValidationFailed("`steps` is a text or a list of texts.", field="steps")
+        raise ValidationFailed("`steps` must be a text or a list of texts.", field="steps")
     checked = [prose(step, "steps", limits.STEP_CHARS_MAX) for step in listed]
     checked = [step for step in checked if step.strip()]
     if not checked:
@@ -137,7 +137,7 @@ def tags(given: object) -> list[str]:
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ValidationFailed("`tags` is a list of strings.", field="tags")
+        raise ValidationFailed("`tags` must be a list of strings.", field="tags")
     return sorted(
         {values.check_text(tag, field="tags", chars_max=limits.TAG_CHARS_MAX) for tag in given}
     )
@@ -154,7 +154,7 @@ def _resolve_env(env: object, *, local: bool, redaction: Level) -> Mapping[str, 
         return dict(mask_json(detect(), redaction))
     if not isinstance(env, Mapping):
         raise ValidationFailed(
-            '`env` is an object or "auto".',
+            '`env` must be an object or "auto".',
             field="env",
             hint='For example {"os": "linux", "python": "3.12"}.',
         )

@@ -90,7 +90,8 @@ class CuratedDebugging(Debugging):
         since: Since = None,
         until: Until = None,
         standing: Annotated[
-            Literal["open", "solved", "retired", "merged"] | None, Param("Only those that are so")
+            Literal["open", "solved", "retired", "merged"] | None,
+            Param("Only those with this standing"),
         ] = None,
         limit: Limit = limits.RECORDS_LISTED_DEFAULT,
         cursor: ListCursor = None,
@@ -113,7 +114,7 @@ class CuratedDebugging(Debugging):
         until: Until = None,
         standing: Annotated[
             Literal["working", "failing", "untested", "retired", "merged"] | None,
-            Param("Only those that are so"),
+            Param("Only those with this standing"),
         ] = None,
         limit: Limit = limits.RECORDS_LISTED_DEFAULT,
         cursor: ListCursor = None,
@@ -140,7 +141,7 @@ class CuratedDebugging(Debugging):
         until: Until = None,
         standing: Annotated[
             Literal["counted", "claim", "repeated", "reset", "retired"] | None,
-            Param("Only those that are so"),
+            Param("Only those with this standing"),
         ] = None,
         limit: Limit = limits.RECORDS_LISTED_DEFAULT,
         cursor: ListCursor = None,
@@ -189,7 +190,7 @@ class CuratedDebugging(Debugging):
         *,
         title: Annotated[str | None, Param("What went wrong, in a line")] = None,
         summary: Annotated[str | None, Param('More about the problem; "" removes it')] = None,
-        tags: Annotated[Sequence[str] | None, Param("All labels that it shall have")] = None,
+        tags: Annotated[Sequence[str] | None, Param("All labels that it should have")] = None,
         error_signature: Annotated[
             str | None, Param('Error text or stack trace; "" removes it')
         ] = None,
@@ -230,7 +231,7 @@ class CuratedDebugging(Debugging):
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> RecordChanged:
-        """Change the steps of a fix: a new version, with its evidence kept or begun anew."""
+        """Change the steps of a fix: a new version, with or without the old evidence."""
         listed = self._mask_steps(checks.steps(steps))
 
         def work(records: IncidentRecords) -> RecordChange:
@@ -244,7 +245,7 @@ class CuratedDebugging(Debugging):
     def retire_record(
         self,
         record_id: RecordId,
-        reason: Annotated[str, Param("Why it must not be used any more")],
+        reason: Annotated[str, Param("Why it should no longer be used")],
         *,
         branch: BranchName = None,
         request_id: RequestId = None,
@@ -267,7 +268,7 @@ class CuratedDebugging(Debugging):
         record_id: RecordId,
         *,
         version: Annotated[
-            int | None, Param("Bring back how it was in this version (show_record lists them)")
+            int | None, Param("Restore this version (show_record lists them)")
         ] = None,
         branch: BranchName = None,
         request_id: RequestId = None,
@@ -314,10 +315,10 @@ class CuratedDebugging(Debugging):
         ] = None,
         outcomes: Annotated[
             Sequence[str] | None,
-            Param("Outcomes that belong to it; their fixes are there in both, then"),
+            Param("Outcomes that belong to it; their fixes are then in both"),
         ] = None,
         error_signature: Annotated[
-            str | None, Param("The new one's error; if it is the old one's, that loses it")
+            str | None, Param("The new one's error; if it was the old one's, it moves")
         ] = None,
         summary: Annotated[str | None, Param("More about the problem", quiet=True)] = None,
         tags: Annotated[Sequence[str] | None, Param("Labels", quiet=True)] = None,
@@ -346,7 +347,7 @@ class CuratedDebugging(Debugging):
         record_id: RecordId,
         *,
         confirm: Annotated[
-            bool, Param("true: erase it; else only say what would be erased")
+            bool, Param("true: erase it; otherwise only show what would be erased")
         ] = False,
     ) -> RecordPurged:
         """Erase an incident, a fix or an outcome for good, with all that belongs to it.
@@ -450,7 +451,9 @@ class CuratedDebugging(Debugging):
                 "version": version,
                 "also": change.also or None,
                 "evidence": change.evidence,
-                "note": change.note if change.drafts else "Nothing changed: it was so already.",
+                "note": change.note
+                if change.drafts
+                else "Nothing changed: it was already in this state.",
             }
 
         answer = self._write(write, request_id, operation, {**given, "branch": name})
@@ -469,12 +472,14 @@ class CuratedDebugging(Debugging):
 
 
 def _note_on_scan(page: ListPage[Any], following: str) -> str:
-    return f"{page.scanned:,} were looked at; call again with cursor={following!r} to look on."
+    return (
+        f"{page.scanned:,} records were searched; call again with cursor={following!r} to continue."
+    )
 
 
 def _require_some(given: Mapping[str, object]) -> None:
     if all(value is None for value in given.values()):
         raise MissingRequired(
-            f"Nothing is to be changed: give {', '.join(list(given)[:-1])} or {list(given)[-1]}.",
+            f"There is nothing to change: give {', '.join(list(given)[:-1])} or {list(given)[-1]}.",
             field=next(iter(given)),
         )

@@ -138,7 +138,9 @@ def _say_purged(answer: Mapping[str, Any]) -> str:
     if answer["elsewhere"]:
         said.append(f"The same text is still in: {_kinds(answer['elsewhere'])}.")
     if answer.get("stand_again"):
-        said.append(f"Merged into it, standing again: {', '.join(answer['stand_again'])}.")
+        said.append(
+            f"Restored, because they were merged into it: {', '.join(answer['stand_again'])}."
+        )
     return " ".join([*said, answer["note"]])
 
 
@@ -238,22 +240,22 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         "incidents",
         CuratedDebugging.list_incidents,
         _incident_line,
-        description="Page through incidents, those changed last first, and how their fixes did.",
-        help_text="List incidents, those changed last first.",
+        description="Page through incidents, last changed first, and how well their fixes worked.",
+        help_text="List incidents, last changed first.",
     ),
     _list_row(
         "solutions",
         CuratedDebugging.list_solutions,
         _solution_line,
-        description="Page through fixes, those changed last first, with their evidence.",
-        help_text="List fixes with their evidence, those changed last first.",
+        description="Page through fixes, last changed first, with their evidence.",
+        help_text="List fixes with their evidence, last changed first.",
     ),
     _list_row(
         "outcomes",
         CuratedDebugging.list_outcomes,
         _outcome_line,
-        description="Page through outcomes, those written last first, and whether each counts.",
-        help_text="List outcomes, those written last first, and whether each counts.",
+        description="Page through outcomes, newest first, and whether each counts.",
+        help_text="List outcomes, newest first, and whether each counts.",
     ),
     operation(
         "show_record",
@@ -293,10 +295,10 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         "edit_solution",
         CuratedDebugging.edit_solution,
         "Edit solution",
-        "Change the steps of a fix: a new version, with its evidence kept or begun anew.",
+        "Change the steps of a fix: a new version, with or without the old evidence.",
         CommandHint(
             ("debug", "edit-solution"),
-            "Change the steps of a fix; its evidence is kept, or begins anew.",
+            "Change the steps of a fix; its evidence is kept or starts again.",
             positional=("solution_id",),
         ),
     ),
@@ -316,10 +318,10 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         "restore_record",
         CuratedDebugging.restore_record,
         "Restore record",
-        "Take back that a record was retired, merged away or split off, or edits since a version.",
+        "Undo that a record was retired, merged away or split off, or undo edits since a version.",
         CommandHint(
             ("debug", "restore"),
-            "Take back a retirement, a merge, a split or edits.",
+            "Undo a retirement, a merge, a split or edits.",
             positional=("record_id",),
         ),
     ),
@@ -341,13 +343,13 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         service=_service,
         toolset=_TOOLSET,
         title="Split incident",
-        description="Take solutions, outcomes or the error of an incident out into a new one.",
+        description="Move solutions, outcomes or the error of an incident to a new incident.",
         summarise=_say_split,
         right="admin",
         commands=(
             CommandHint(
                 ("debug", "split"),
-                "Take solutions, outcomes or the error of an incident out into a new one.",
+                "Move solutions, outcomes or the error of an incident to a new incident.",
                 positional=("incident_id",),
                 flags={
                     **_TAGS,
@@ -364,8 +366,8 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         toolset="admin",
         title="Purge record",
         description="Erase an incident (with its fixes), a fix (with its outcomes) or an outcome "
-        "for good: from the log, every branch, every past moment and the index. Without confirm "
-        "it says what would go.",
+        "for good: from the log, every branch, every past moment and the index. Without "
+        "confirm it shows what would be erased.",
         summarise=_say_purged,
         answer_fields=("purged", "incidents", "solutions", "outcomes", "copies", "elsewhere"),
         destructive=True,
@@ -389,8 +391,9 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         service=_service,
         toolset=_TOOLSET,
         title="Debugging statistics",
-        description="How well recommendations did, by month: what was promised and what happened; "
-        "fixes that stopped working, incidents without any, and what was added after NO_MATCH.",
+        description="How well recommendations worked, by month: what was predicted and what "
+        "happened; fixes that stopped working, incidents without a fix, and "
+        "what was added after NO_MATCH.",
         summarise=_say_statistics,
         null_fields=("hit_rate", "promised", "calibration_error"),
         answer_fields=(
@@ -409,7 +412,7 @@ CURATION_OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("debug", "stats"),
-                "Show what was promised and what happened, and what needs attention.",
+                "Show what was predicted and what happened, and what needs attention.",
                 renderer="debugging.show_statistics",
             ),
         ),

@@ -96,7 +96,7 @@ def missing_record(record_id: str, where: str, field: str = "record_id") -> Stra
     return missing.get(record_id[:4], IncidentNotFound)(
         f"There is no incident, solution or outcome {record_id!r} {where}.",
         field=field,
-        hint="list_incidents, list_solutions and list_outcomes list what there is.",
+        hint="list_incidents, list_solutions and list_outcomes show the ids.",
     )
 
 
@@ -135,7 +135,7 @@ def refuse_merged(records: IncidentRecords, found: FoundRecord) -> None:
             f"{found.id!r} was merged into {stands!r}.",
             field="record_id",
             merged_into=stands,
-            hint=f"Name {stands}, or take the merge back: restore_record {found.id}.",
+            hint=f"Use {stands}, or undo the merge: restore_record {found.id}.",
         )
 
 

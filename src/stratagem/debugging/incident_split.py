@@ -44,7 +44,7 @@ class IncidentSplitter:
         takes_error = self._takes_error()
         if not (solutions or outcomes or takes_error):
             raise MissingRequired(
-                "Nothing is to be split off: name solutions, outcomes or the error signature.",
+                "There is nothing to split off: give solutions, outcomes or the error signature.",
                 field="solutions",
             )
         self._write_incidents(takes_error=takes_error)
@@ -53,7 +53,7 @@ class IncidentSplitter:
         self._move_outcomes(list(dict.fromkeys(outcomes)), set(solutions))
         self._transaction.append(self._view.branch, self._drafts)
         notes = ["The old incident no longer has this error signature."] if takes_error else []
-        notes.append("Restoring the new one takes the split back.")
+        notes.append("Restoring the new one undoes the split.")
         return {
             "incident_id": self._id,
             "split_from": self._old.id,
@@ -92,7 +92,7 @@ class IncidentSplitter:
             found = find_record(self._records, outcome_id, field="outcomes")
             if found.kind != kinds.OUTCOME:
                 raise ValidationFailed(
-                    f"{outcome_id!r} is no outcome; it is of the kind {found.kind}.",
+                    f"{outcome_id!r} is not an outcome; it is of the kind {found.kind}.",
                     field="outcomes",
                 )
             amendment = amendment_of(self._records, found)

@@ -62,7 +62,7 @@ def read(path: Path, redaction: Level) -> tuple[str, list[Record]]:
     parsed = [_parse_line(path, number, line) for number, line in enumerate(lines, 1)]
     header = parsed[0] if parsed else {}
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise _refusal(path, 1, f"it does not begin a {FORMAT} file of version {VERSION}")
+        raise _refusal(path, 1, f"it is not the first line of a {FORMAT} file of version {VERSION}")
     _check_end(path, lines, parsed[-1])
     reader = _LineReader(redaction)
     records = []
@@ -122,7 +122,7 @@ class _LineReader:
     def _solution(self, record: Mapping[str, Any]) -> Content:
         solution_id, incident_id = _id(record, "solution_id"), _id(record, "incident_id")
         if incident_id not in self._incidents:
-            raise ValidationFailed(f"no line before it has the incident {incident_id!r}")
+            raise ValidationFailed(f"no earlier line has the incident {incident_id!r}")
         self._solutions[solution_id] = incident_id
         steps = [self._mask(step) for step in checks.steps(record.get("steps"))]
         return {
@@ -135,7 +135,7 @@ class _LineReader:
     def _outcome(self, record: Mapping[str, Any]) -> Content:
         solution_id = _id(record, "solution_id")
         if solution_id not in self._solutions:
-            raise ValidationFailed(f"no line before it has the solution {solution_id!r}")
+            raise ValidationFailed(f"no earlier line has the solution {solution_id!r}")
         checks.boolean(record.get("worked"), field="worked")
         at = record.get("at")
         if not isinstance(at, int) or isinstance(at, bool) or at < 0:
@@ -197,7 +197,7 @@ def _check_end(path: Path, lines: list[bytes], end: Mapping[str, Any]) -> None:
         raise _refusal(path, len(lines), "the file was cut short or altered")
     digest = hashlib.sha256(b"".join(line + b"\n" for line in lines[:-1])).hexdigest()
     if end.get("sha256", digest) != digest:
-        raise _refusal(path, len(lines), "the lines before it are not those that were written")
+        raise _refusal(path, len(lines), "the lines before it were altered")
 
 
 def _refusal(path: Path, number: int, why: str) -> ImportRefused:

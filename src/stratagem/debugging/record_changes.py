@@ -132,8 +132,12 @@ def _evidence_note(choice: str, counted: int, *, asked: bool, alike: bool) -> st
     if choice == "keep":
         why = "" if asked or not alike else " (the words are the same)"
         return f"The evidence was kept{why}: {outcomes} still count."
-    said = f"The evidence begins anew: {outcomes} of the old steps no longer count."
-    return said if asked else f"{said} Restore the version before, or pass evidence='keep'."
+    said = f"The evidence starts again: {outcomes} of the old steps no longer count."
+    return (
+        said
+        if asked
+        else f"{said} To keep it, restore the version before, or pass evidence='keep'."
+    )
 
 
 def retire(records: IncidentRecords, found: FoundRecord, reason: str) -> RecordChange:
@@ -191,7 +195,7 @@ def restore(records: IncidentRecords, found: FoundRecord) -> RecordChange:
         return RecordChange(found, event, new, also=also)
     origin = old.get("split_from")
     if origin is not None and records.current(kinds.INCIDENTS, origin) is not None:
-        note = f"The split was taken back: it was merged into {origin} again."
+        note = f"The split was undone: it was merged into {origin} again."
         return RecordChange(found, kinds.INCIDENT_MERGED, {**old, "merged_into": origin}, note=note)
     raise _nothing_to_restore(found)
 
@@ -219,7 +223,7 @@ def restore_version(records: IncidentRecords, found: FoundRecord, version: int) 
     earlier = versions[0] if versions else None
     if earlier is None or earlier.sequence != version or earlier.payload is None:
         raise ValidationFailed(
-            f"{found.id!r} has no version {version} that could be brought back.",
+            f"{found.id!r} has no version {version} that could be restored.",
             field="version",
             hint=f"show_record {found.id} lists its versions.",
         )
@@ -234,7 +238,7 @@ def _nothing_to_restore(found: FoundRecord) -> ValidationFailed:
     return ValidationFailed(
         f"{found.id!r} was not retired, merged away or split off.",
         field="record_id",
-        hint="To take an edit back, give the version to bring back: show_record lists them.",
+        hint="To undo an edit, give the version to restore: show_record lists them.",
     )
 
 
@@ -257,7 +261,7 @@ def merge(records: IncidentRecords, duplicate: FoundRecord, into: FoundRecord) -
         raise ValidationFailed(
             f"{duplicate.id!r} cannot be merged into itself.",
             field="into",
-            hint=f"{into.id} stands for {stays.id} already." if into.id != stays.id else None,
+            hint=f"{into.id} was merged into {stays.id} already." if into.id != stays.id else None,
         )
     for each in (duplicate, stays):
         if "retired" in each.content:
@@ -274,7 +278,7 @@ def merge(records: IncidentRecords, duplicate: FoundRecord, into: FoundRecord) -
         duplicate,
         event,
         {**duplicate.content, "merged_into": stays.id},
-        note="Whoever names it gets the other from now on, until it is restored.",
+        note="From now on its id means the other record, until it is restored.",
     )
 
 
@@ -283,7 +287,7 @@ def _require_same_incident(records: IncidentRecords, one: FoundRecord, other: Fo
     if owners[0] != owners[1]:
         raise ValidationFailed(
             f"They are fixes of two incidents, {owners[0]} and {owners[1]}: what helped against "
-            "one problem is no evidence for another.",
+            "one problem is not evidence for another.",
             field="into",
             hint=f"If these are one problem, merge them first: merge_records {owners[0]} into "
             f"{owners[1]}.",

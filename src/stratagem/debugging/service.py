@@ -87,7 +87,7 @@ EnvBucket = Annotated[str | None, Param("Bucket that overrides env")]
 LookupId = Annotated[str | None, Param("From ranked_solutions", aliases=("lookup",))]
 Notes = Annotated[
     str | None,
-    Param("What else there is to say", quiet=True, aliases=("note", "comment", "comments")),
+    Param("Anything else worth knowing", quiet=True, aliases=("note", "comment", "comments")),
 ]
 Steps = Annotated[
     str | Sequence[str],
@@ -300,7 +300,7 @@ class Debugging(BoundSystem):
         lookup_id: LookupId = None,
         env_bucket: EnvBucket = None,
         notes: Notes = None,
-        distinct: Annotated[bool, Param("Add although the signature is known")] = False,
+        distinct: Annotated[bool, Param("Add it even if the signature is known")] = False,
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> IncidentAdded:
@@ -504,14 +504,14 @@ def _note_on_standing(records: IncidentRecords, tried: Solution, stands: Solutio
     notes = []
     if tried.solution_id != stands.solution_id:
         notes.append(
-            f"{tried.solution_id} was merged into {stands.solution_id}: the evidence is joined, "
-            "and the figures are those of both."
+            f"{tried.solution_id} was merged into {stands.solution_id}: the evidence and "
+            "the figures are those of both."
         )
     if stands.retired:
         content = records.content(kinds.SOLUTIONS, stands.solution_id)
         notes.append(
-            f"{stands.solution_id} was retired ({content['retired']['reason']}) and is not "
-            "recommended any more."
+            f"{stands.solution_id} was retired ({content['retired']['reason']}) and is no "
+            "longer recommended."
         )
     return " ".join(notes) or None
 
@@ -721,5 +721,5 @@ def _duplicate_answer(twin: Mapping[str, str]) -> IncidentAdded:
         duplicate=True,
         next_action=actions.duplicate_incident(),
         title=twin["title"],
-        note="Nothing was written. Pass distinct=true if this is another problem all the same.",
+        note="Nothing was written. Pass distinct=true if this is a different problem.",
     )

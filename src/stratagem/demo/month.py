@@ -46,7 +46,7 @@ def make_demo(
     """
     if Path(path).exists():
         raise ValidationFailed(
-            f"{path} is there already.", field="path", hint="Name a file that is not."
+            f"{path} exists already.", field="path", hint="Choose a file that does not exist."
         )
     # Whole days, the last of them yesterday.
     clock = _Clock(end - end % _DAY - DAYS * _DAY)

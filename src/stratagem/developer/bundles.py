@@ -28,7 +28,7 @@ __all__ = ["Bundles"]
 # At most 120 characters: one name, which can lead out of no folder.
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 _ENDING: Final = ".jsonl"
-_Name = Annotated[str, Param("The bundle: a name without a path", quiet=True, aliases=("path",))]
+_Name = Annotated[str, Param("Name of the bundle, without a path", quiet=True, aliases=("path",))]
 
 
 class Bundles:
@@ -51,7 +51,7 @@ class Bundles:
         file = self._file(name)
         if file.exists() and not overwrite:
             raise ValidationFailed(
-                f"There is a bundle {name!r} already.",
+                f"A bundle named {name!r} exists already.",
                 field="name",
                 hint="Choose another name, or pass overwrite.",
             )
@@ -79,7 +79,7 @@ class Bundles:
         self,
         name: _Name,
         *,
-        preview: Annotated[bool, Param("Say what would be done, and do nothing")] = False,
+        preview: Annotated[bool, Param("Only show what would be done")] = False,
         branch: BranchName = None,
     ) -> BundleLoaded:
         """Read a bundle into a branch; it can be repeated, and nothing is written twice.
@@ -159,20 +159,20 @@ class Bundles:
         folder = self._foundation.bundles
         if folder is None:
             raise ServiceUnavailable(
-                "No folder for bundles is named.",
-                hint="Whoever starts the server names one: --bundles FOLDER, STRATAGEM_BUNDLES or "
+                "No folder for bundles is configured.",
+                hint="The operator of the server sets one: --bundles FOLDER, STRATAGEM_BUNDLES or "
                 "`stratagem.open(…, bundles=…)`.",
             )
         if not folder.is_dir():
             raise ServiceUnavailable(
-                "The folder for bundles is not there.",
-                hint="Whoever starts the server makes it: the folder that --bundles names.",
+                "The folder for bundles does not exist.",
+                hint="The operator of the server has to create the folder that --bundles names.",
             )
         if not _NAME.fullmatch(name):
             raise ValidationFailed(
-                "The name of a bundle is letters, digits, dots, dashes and underscores.",
+                "The name of a bundle consists of letters, digits, dots, dashes and underscores.",
                 field="name",
-                hint="Name no path: bundles are in one folder.",
+                hint="Give a name without a path: all bundles are in one folder.",
             )
         return folder / f"{name.removesuffix(_ENDING)}{_ENDING}"
 

@@ -57,7 +57,7 @@ class DatabaseTools(BoundSystem):
         )
 
     def flush(self) -> Flushed:
-        """Bring everything that was acknowledged to the disk."""
+        """Write everything that was acknowledged to the disk."""
         self._caller.refuse_in_transaction("Flushing the database")
         self._store.flush()
         return Flushed(flushed=True, head=self._head())
@@ -71,7 +71,7 @@ class DatabaseTools(BoundSystem):
         freed = max(before - after, 0) if before is not None and after is not None else None
         note = None
         if self._store.remote:
-            note = "PostgreSQL uses the space again; it goes back to the disk with VACUUM FULL."
+            note = "PostgreSQL reuses the space; VACUUM FULL returns it to the disk."
         return Compacted(before, after, freed, note)
 
     def time_range(

@@ -86,7 +86,7 @@ class Embeddings(BoundSystem):
         embedder = self._foundation.index.embedder
         if embedder is None:
             raise EmbeddingFailed(
-                "There is no embedder in use.",
+                "No embedder is in use.",
                 hint="Start with --embedder static, or --auto-embed.",
             )
         return embedder

@@ -290,7 +290,9 @@ class JsonDocuments(Entries):
                 return [value]
             if not isinstance(array, list):
                 raise ValidationFailed(
-                    f"There is no array at {path}.", field="path", hint="Set the place first."
+                    f"There is no array at {path}.",
+                    field="path",
+                    hint="Set a value at that path first.",
                 )
             return [*array, value]
 
@@ -302,7 +304,7 @@ class JsonDocuments(Entries):
         self,
         key: KeyName,
         path: JsonPath = _ROOT,
-        by: Annotated[float, Param("How much is added; below 0: taken away")] = 1,
+        by: Annotated[float, Param("How much to add; negative to subtract")] = 1,
         *,
         namespace: SpaceName = None,
         branch: BranchName = None,
@@ -322,7 +324,9 @@ class JsonDocuments(Entries):
                 return step
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise ValidationFailed(
-                    f"There is no number at {path}.", field="path", hint="Set the place first."
+                    f"There is no number at {path}.",
+                    field="path",
+                    hint="Set a value at that path first.",
                 )
             return number + step
 

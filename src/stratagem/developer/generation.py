@@ -46,13 +46,15 @@ _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
 # Everybody who reads is shown it, so it holds no password.
 _ENDPOINT: Final = re.compile(r"https?://[^\s@]{1,500}")
 _CONFIGURE: Final = (
-    "A person configures one: strata_configure_model with endpoint, such as "
-    "http://localhost:11434/v1, and model; a private host has to be allowed with --allow-host."
+    "A person has to configure one: strata_configure_model with an endpoint, such "
+    "as http://localhost:11434/v1, and a model; a private host has to be allowed "
+    "with --allow-host."
 )
 _NOTHING_PULLED: Final = (
     "Nothing is downloaded: Stratagem fetches no weights. Embedders come with the package (static) "
-    "or with an extra (minilm); name one with --embedder. A model that generates runs elsewhere, "
-    "in Ollama, llama.cpp or vLLM say: pull it there, and name it with strata_configure_model."
+    "or with an extra (minilm); name one with --embedder. A model that generates "
+    "text runs elsewhere, for example in Ollama, llama.cpp or vLLM: pull it there, "
+    "and name it with strata_configure_model."
 )
 
 
@@ -69,13 +71,13 @@ class Models(BoundSystem):
             str | None, Param("${NAME}: the variable of the server's environment that has the key")
         ] = None,
         timeout_ms: Annotated[
-            int | None, Param("How long an answer is waited for", ge=1, le=600_000)
+            int | None, Param("How long to wait for an answer", ge=1, le=600_000)
         ] = None,
     ) -> ModelConfiguration:
         """Say which model text is generated with, for everybody who uses this database."""
         if not _ENDPOINT.fullmatch(endpoint):
             raise ValidationFailed(
-                "`endpoint` is an address, http:// or https://, without a user or a password.",
+                "`endpoint` must be an http:// or https:// address without a user or password.",
                 field="endpoint",
                 hint="Such as https://api.openai.com/v1 or http://localhost:11434/v1.",
             )
@@ -156,14 +158,15 @@ class Generation:
 
     def generate(
         self,
-        prompt: Annotated[str, Param("What the model is asked", quiet=True, min_length=1)],
+        prompt: Annotated[str, Param("The prompt for the model", quiet=True, min_length=1)],
         *,
         system: Annotated[str | None, Param("Instructions to the model", quiet=True)] = None,
         model: Annotated[
             str | None, Param("Another model of the same endpoint", max_length=200)
         ] = None,
         max_tokens: Annotated[
-            int, Param("At most so many tokens", quiet=True, ge=1, le=limits.GENERATED_TOKENS_MAX)
+            int,
+            Param("Most tokens of the answer", quiet=True, ge=1, le=limits.GENERATED_TOKENS_MAX),
         ] = limits.GENERATED_TOKENS_DEFAULT,
         temperature: Annotated[
             float | None, Param("0: always the same; 2: anything", quiet=True, ge=0, le=2)
@@ -180,7 +183,9 @@ class Generation:
         self._caller.require_known("Generating text")
         config = configured_model(self._parts.foundation.store.reader())
         if config is None:
-            raise GenerationUnavailable("No model that generates is configured.", hint=_CONFIGURE)
+            raise GenerationUnavailable(
+                "No model that generates text is configured.", hint=_CONFIGURE
+            )
         if len(prompt) > limits.PROMPT_CHARS_MAX:
             raise ValidationFailed(
                 f"`prompt` is {len(prompt):,} characters long; the limit is "
@@ -202,7 +207,7 @@ class Generation:
     def unload(self) -> ModelUnloaded:
         """Say that nothing has to be unloaded."""
         return ModelUnloaded(
-            unloaded=False, note="Models that generate run elsewhere: nothing is loaded here."
+            unloaded=False, note="Models that generate text run elsewhere: nothing is loaded here."
         )
 
     def _send(self, config: ModelConfiguration, body: Mapping[str, Any]) -> Any:
@@ -231,7 +236,7 @@ class Generation:
                 f"The model at {config.endpoint} answered {response.status}.",
                 endpoint=config.endpoint,
                 status=response.status,
-                hint="Check the model's name, and that the variable of its key is set.",
+                hint="Check the model's name, and that the environment variable of its key is set.",
             )
         return answer
 
@@ -249,7 +254,7 @@ def _authorization(config: ModelConfiguration) -> dict[str, str]:
     key = os.environ.get(match.group(1)) if match else None
     if not key:
         raise GenerationUnavailable(
-            f"The variable of the key, {config.api_key}, is not set.",
+            f"The environment variable of the key, {config.api_key}, is not set.",
             hint="Set it in the environment of the server, and start it again.",
         )
     return {"authorization": f"Bearer {key}"}
@@ -261,9 +266,9 @@ def _read_answer(answer: Mapping[str, Any], config: ModelConfiguration) -> Gener
         text = choice["message"]["content"] or ""
     except (KeyError, IndexError, TypeError) as error:
         raise GenerationUnavailable(
-            f"The model at {config.endpoint} answered in another form than OpenAI's.",
+            f"The model at {config.endpoint} did not answer in the format of OpenAI's API.",
             endpoint=config.endpoint,
-            hint="Its address ends before /chat/completions.",
+            hint="Give its address without /chat/completions at the end.",
         ) from error
     used = answer.get("usage") or {}
     return Generated(

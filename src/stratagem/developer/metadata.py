@@ -94,12 +94,12 @@ def parse_filter(given: Any) -> list[FilterCondition]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
-        raise _refusal("`filter` is an object of fields.")
+        raise _refusal("`filter` must be an object of fields.")
     conditions: list[FilterCondition] = []
     for field, wanted in given.items():
         operators = wanted if isinstance(wanted, Mapping) else {"eq": wanted}
         if not operators:
-            raise _refusal(f"The filter has no operator for {str(field)!r}.")
+            raise _refusal(f"The filter gives no operator for {str(field)!r}.")
         conditions += [_condition(str(field), name, value) for name, value in operators.items()]
     if len(conditions) > limits.FILTER_CONDITIONS_MAX:
         raise ValidationFailed(
@@ -124,7 +124,7 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
-        raise ValidationFailed("`metadata` is an object.", field="metadata")
+        raise ValidationFailed("`metadata` must be an object.", field="metadata")
     if len(metadata) > limits.METADATA_FIELDS_MAX:
         raise ValidationFailed(
             f"`metadata` has at most {limits.METADATA_FIELDS_MAX} fields.",
@@ -179,7 +179,7 @@ def numbers_of(metadata: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
 def _condition(field: str, given: str, value: Any) -> FilterCondition:
     name = given.removeprefix("$")
     if name not in OPERATORS:
-        raise _refusal(f"A filter has no operator {given!r}.", allowed=list(OPERATORS))
+        raise _refusal(f"There is no filter operator {given!r}.", allowed=list(OPERATORS))
     if name == "in":
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise _refusal("`in` takes a list of values.")

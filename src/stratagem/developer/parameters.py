@@ -16,16 +16,14 @@ SpaceName = Annotated[
     str | None,
     Param("The space (namespace); the current one by default", quiet=True, aliases=_SPACE_ALIASES),
 ]
-Prefix = Annotated[str | None, Param("Only keys that begin so", quiet=True)]
-JsonPath = Annotated[str, Param("JSONPath of one place, $.a.b[0]; $: all of it")]
+Prefix = Annotated[str | None, Param("Only keys with this prefix", quiet=True)]
+JsonPath = Annotated[str, Param("JSONPath of one value, $.a.b[0]; $: all of it")]
 Indexed = Annotated[bool, Param("true: strata_search finds it too")]
 ListLimit = Annotated[
     int,
-    Param("How many to a page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES),
+    Param("How many per page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES),
 ]
 HistoryLimit = Annotated[
     int,
-    Param(
-        "How many to a page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES
-    ),
+    Param("How many per page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES),
 ]

@@ -23,7 +23,7 @@ __all__ = ["KeyedRecords", "erased_version"]
 def erased_version(key: str, written: str) -> VersionErased:
     """Return the refusal to show what a key held at a moment, as it was erased since."""
     return VersionErased(
-        f"What {key!r} held then was written at {written} and erased by retention since.",
+        f"The value that {key!r} had then was written at {written}; retention has erased it since.",
         field="as_of",
         key=key,
         written=written,
@@ -184,7 +184,7 @@ class KeyedRecords(BoundSystem):
 
     def _purge(self, space: Space, key: str) -> RecordsPurged:
         erased = self._foundation.purge(self._caller, space=space, key=key, sequence=None)
-        note = "Backups and exports made earlier are out of reach."
+        note = "Backups and exports made earlier are not changed."
         if erased.pending:
-            note += " Somebody was reading: purge again to clear the last pages of the file."
+            note += " Another process was reading the file: purge again to clear its last pages."
         return RecordsPurged(erased.events, note)

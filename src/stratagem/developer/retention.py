@@ -58,15 +58,20 @@ class RetentionTools(BoundSystem):
         *,
         older_than: Annotated[
             str | float | None,
-            Param("Replaced longer ago than: 30d, 12h, seconds", strict=True, time="duration"),
+            Param(
+                "Erase versions replaced longer ago than this: 30d, 12h, seconds",
+                strict=True,
+                time="duration",
+            ),
         ] = None,
         keep: Annotated[
-            int | None, Param("Versions of each record that stay, the newest", ge=1, le=1_000_000)
+            int | None,
+            Param("How many of the newest versions of each record stay", ge=1, le=1_000_000),
         ] = None,
         namespace: Annotated[
             str | None, Param("Only this space; default: all", quiet=True, aliases=("space",))
         ] = None,
-        preview: Annotated[bool, Param("Say what would be erased, and erase nothing")] = False,
+        preview: Annotated[bool, Param("Only show what would be erased")] = False,
     ) -> RetentionApplied:
         """Erase superseded versions of entries, state cells and vectors for good.
 
@@ -77,7 +82,7 @@ class RetentionTools(BoundSystem):
         """
         if older_than is None and keep is None:
             raise MissingRequired(
-                "Say how old versions have to be, or how many stay.",
+                "Give the age of the versions to erase, or how many to keep.",
                 field="older_than",
                 hint="Pass older_than, such as 30d, or keep, such as 10.",
             )
@@ -85,7 +90,7 @@ class RetentionTools(BoundSystem):
         note = "Nothing was erased: this is a preview."
         if not preview and not self._caller.speaks_for_person("memory"):
             command = self._command_line(older_than, keep, namespace)
-            preview, note = True, f"{note} Erasing takes a person's word: {command}"
+            preview, note = True, f"{note} A person has to confirm the erasure: {command}"
         age = None if older_than is None else moments.duration(older_than, field="older_than")
         with self._store.snapshot() as reader:
             found = list(_find_superseded(reader, namespace))

@@ -83,7 +83,7 @@ class SpaceTools(KeyedRecords):
         self,
         name: _Name,
         *,
-        force: Annotated[bool, Param("Also if it holds something")] = False,
+        force: Annotated[bool, Param("Delete it even if it is not empty")] = False,
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> SpaceDeleted:
@@ -112,7 +112,7 @@ class SpaceTools(KeyedRecords):
                 raise ValidationFailed(
                     f"The space {where!r} is not empty: it holds {said}.",
                     field="force",
-                    hint="Pass force to delete what it holds, too. Past moments still show it.",
+                    hint="Pass force to delete what it holds too. Past moments still show it.",
                 )
             before = f"@{transaction.log.head().sequence}"
             if created:

@@ -101,7 +101,7 @@ class StateCells(KeyedRecords):
         expected_counter: Annotated[
             int,
             Param(
-                "The counter that was read; 0: there is no cell",
+                "The counter that was read; 0: the cell must not exist",
                 ge=0,
                 le=OPEN_END,
                 aliases=("expected_version", "expected"),
@@ -218,7 +218,7 @@ def _compare(cell: str, version: Version | None, expected: int) -> None:
         value=value,
         hint="Read the cell again, and compare with the counter it has now."
         if found
-        else "Expect 0 to write a cell that is not there.",
+        else "Pass 0 to write a cell that does not exist.",
     )
 
 

@@ -38,11 +38,11 @@ class TransactionTools:
     def begin(
         self,
         *,
-        read_only: Annotated[bool, Param("It only reads: all of one moment")] = False,
+        read_only: Annotated[bool, Param("Read-only: all reads show one moment")] = False,
         time_limit: Annotated[
             float,
             Param(
-                "Seconds until it is rolled back by itself",
+                "Seconds until it is rolled back automatically",
                 gt=0,
                 le=limits.TRANSACTION_SECONDS_MAX,
             ),
@@ -68,7 +68,7 @@ class TransactionTools:
         )
 
     def rollback(self, transaction: _Id) -> TransactionRolledBack:
-        """End a transaction and store nothing of it."""
+        """End a transaction without storing anything of it."""
         try:
             within = self._resume(transaction)
         except TransactionEnded:

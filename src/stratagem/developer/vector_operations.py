@@ -66,7 +66,7 @@ VECTOR_OPERATIONS = (
         "strata_vector_upsert",
         VectorCollections.upsert,
         "Store a vector",
-        "Store a vector under a key, with metadata that filters choose by.",
+        "Store a vector under a key, with metadata for filters.",
         positional=("collection", "key", "vector", "metadata"),
         idempotent=True,
         example={"collection": "docs", "key": "a", "vector": [1, 0, 0], "metadata": {"year": 2024}},

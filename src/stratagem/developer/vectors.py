@@ -68,9 +68,7 @@ _VectorKey = Annotated[str, Param("The vector's key", quiet=True, aliases=("id",
 _Numbers = Annotated[
     Sequence[float], Param("Its numbers", quiet=True, aliases=("embedding", "values"))
 ]
-_Metadata = Annotated[
-    Mapping[str, Any] | None, Param("An object that filters choose by", quiet=True)
-]
+_Metadata = Annotated[Mapping[str, Any] | None, Param("An object for filters", quiet=True)]
 _Filter = Annotated[
     Mapping[str, Any] | None,
     Param("{field: value} or {field: {op: value}}; op: eq ne gt gte lt lte in contains"),
@@ -88,7 +86,7 @@ class VectorItem(TypedDict, total=False):
 
     key: Required[Annotated[str, Param("Its key", aliases=("id",))]]
     vector: Required[Annotated[Sequence[float], Param("Its numbers", aliases=("embedding",))]]
-    metadata: Annotated[Mapping[str, Any] | None, Param("What filters choose by")]
+    metadata: Annotated[Mapping[str, Any] | None, Param("Metadata for filters")]
 
 
 class VectorCollections(KeyedRecords):
@@ -531,7 +529,7 @@ def _check_collection(name: str) -> str:
     values.check_text(name, field="collection", chars_max=limits.COLLECTION_CHARS_MAX)
     if "/" in name:
         raise ValidationFailed(
-            "The name of a collection has no slash.",
+            "The name of a collection cannot contain a slash.",
             field="collection",
             hint="Use a dot or a dash.",
         )
@@ -549,7 +547,7 @@ def _find_collection(reader: Reader, view: View, namespace: str, name: str) -> C
                 field="as_of",
                 collection=name,
                 created=later,
-                hint=f"It was created at {later}: name a moment from then on.",
+                hint=f"It was created at {later}: give a later moment.",
             )
         raise CollectionNotFound(
             f"There is no collection {name!r} in the space {namespace!r}.",
@@ -600,10 +598,10 @@ def _vector(given: Any, info: CollectionInfo, *, field: str = "vector") -> Any:
     except (TypeError, ValueError, OverflowError):
         numbers = None
     if numbers is None or numbers.ndim != 1:
-        raise ValidationFailed(f"`{field}` is a list of numbers.", field=field)
+        raise ValidationFailed(f"`{field}` must be a list of numbers.", field=field)
     if len(numbers) != info.dimension:
         raise ValidationFailed(
-            f"`{field}` has {len(numbers):,} numbers; those of {info.name!r} have "
+            f"`{field}` has {len(numbers):,} numbers; vectors of {info.name!r} have "
             f"{info.dimension:,}.",
             field=field,
             limit=info.dimension,
@@ -613,7 +611,7 @@ def _vector(given: Any, info: CollectionInfo, *, field: str = "vector") -> Any:
         raise ValidationFailed(f"`{field}` has a number that is not finite.", field=field)
     if info.metric == "cosine" and not numbers.any():
         raise ValidationFailed(
-            f"`{field}` is all zeros, which has no direction: no cosine tells how near it is.",
+            f"`{field}` is all zeros: it has no direction, so its cosine similarity is undefined.",
             field=field,
             hint="Use a collection with the metric euclidean or dot for such vectors.",
         )

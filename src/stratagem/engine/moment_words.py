@@ -242,7 +242,9 @@ def _read_sequence(asked: _Asked) -> Moment | None:
         return None
     digits = asked.text[1:].strip()
     if not (digits.isascii() and digits.isdecimal()) or int(digits) >= 2**63:
-        raise asked.refusal("is no sequence", "Write @ and the version of an entry, such as @123.")
+        raise asked.refusal(
+            "is not a sequence", "Write @ and the version of an entry, such as @123."
+        )
     return AtSequence(int(digits))
 
 
@@ -287,7 +289,7 @@ def _read_ago(asked: _Asked) -> Moment | None:
     span = _span(text.removesuffix(" ago"))
     if span is None:
         raise asked.refusal(
-            "is no length of time that is known", "Write 90 minutes ago, 1d 2h ago or a week ago."
+            "is not a known length of time", "Write 90 minutes ago, 1d 2h ago or a week ago."
         )
     return _back(asked, *span)
 
@@ -406,7 +408,9 @@ def _span(text: str) -> tuple[Decimal, Decimal] | None:
 
 def _back(asked: _Asked, months: Decimal, micros: Decimal) -> Moment:
     if months != months.to_integral_value():
-        raise asked.refusal("has a broken month", "Months and years must be whole; use days.")
+        raise asked.refusal(
+            "has a fraction of a month or year", "Months and years must be whole; use days."
+        )
     return asked.instant(_months_back(asked, int(months)) - int(micros), relative=True)
 
 
@@ -534,7 +538,7 @@ def _length(expression: str | float, field: str) -> int:
         kind = type(expression).__name__
         raise _no_length(f"must be text or a number of seconds, not {kind}", field)
     if not isinstance(expression, int) and not isfinite(expression):
-        raise _no_length(f"is {expression}, which is no length of time", field)
+        raise _no_length(f"is {expression}, which is not a length of time", field)
     # A product beyond the largest float could not be rounded.
     return round(max(0, min(expression, limits.TTL_SECONDS_MAX + 1)) * _SECOND)
 
@@ -546,7 +550,7 @@ def _length_in_words(expression: str, field: str) -> int:
         return int(Decimal(given) * _SECOND)
     span = _span(given.casefold())
     if span is None:
-        raise _no_length(f"{given!r} is no length of time", field)
+        raise _no_length(f"{given!r} is not a length of time", field)
     months, micros = span
     if months:
         raise _no_length(f"{given!r} has months or years, which differ in length", field)

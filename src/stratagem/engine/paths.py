@@ -438,7 +438,7 @@ def _copy_container(
         why = f"has a length of {len(here)}, so there is no place {_render_step(step)}"
         hint = f"Write [{len(here)}] to append."
     else:
-        why = f"is {_kind(here)}, so {_render_step(step)} leads nowhere"
+        why = f"is {_kind(here)}, which has no {_render_step(step)}"
         hint = "Recall the value to see what it holds, or store that place as a whole."
     place = render(steps[:depth])
     raise ValidationFailed(

@@ -212,7 +212,7 @@ def _too_large(what: str, field: str, bytes_max: int) -> ValidationFailed:
         f"`{field}` {what} as JSON; the limit is {bytes_max:,} bytes.",
         field=field,
         limit=bytes_max,
-        hint="Split it over several keys, or keep it in a file and store where; "
+        hint="Split it over several keys, or keep it in a file and store the path; "
         "nothing was written.",
     )
 
@@ -255,7 +255,7 @@ def _problem(steps: Steps, node: object) -> tuple[str, str] | None:
         return _TOO_DEEP
     if kind not in _KNOWN:
         return (
-            f"is a {_type_name(node)}, which is no JSON type",
+            f"is a {_type_name(node)}, which is not a JSON type",
             "Convert it to an object, an array, text, a number, a boolean or null first",
         )
     return _PROBLEMS[kind](node) if kind in _PROBLEMS else None
@@ -281,7 +281,7 @@ def _float_problem(number: float) -> tuple[str, str] | None:
     if isfinite(number):
         return None
     name = "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
-    return f"is {name}, which JSON has no number for", "Send null or text in its place"
+    return f"is {name}, which JSON cannot write as a number", "Send null or text in its place"
 
 
 def _integer_problem(number: int) -> tuple[str, str] | None:

@@ -66,7 +66,7 @@ def _say_plan(answer: answers.WorkflowPlan) -> str:
         line for at, each in enumerate(answer["steps"], 1) for line in _say_plan_step(at, each)
     ]
     if answer["missing"]:
-        lines.append(f"To be given: {', '.join(answer['missing'])}.")
+        lines.append(f"Still needed: {', '.join(answer['missing'])}.")
     lines += [f"{name} cannot be used: {why}" for name, why in answer["invalid"].items()]
     lines += [f"No tool does this: {part}" for part in answer["unmatched"]]
     lines += [f"Beyond maxSteps: {part}" for part in answer["omitted"]]
@@ -91,7 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tools_recommend",
         "Recommend tools",
-        "Which registered tools do what is to be done, and why.",
+        "Which registered tools do a task, and why.",
         inputs.RecommendInput,
         services.recommendations,
         RecommendationService.recommend,
@@ -102,7 +102,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "recommend"),
-                "Show which tools do what is to be done, best first, and why.",
+                "Show which tools do a task, best first, and why.",
                 panel=_ADVICE,
                 positional=("intent",),
                 joined="intent",
@@ -172,7 +172,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "discover"),
-                "Show the tools of a name, a category and a source.",
+                "Show tools by name, category and source.",
                 panel=_ADVICE,
                 positional=("namePattern",),
                 flags={"includeSchema": ("--schema",)},
@@ -205,7 +205,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "workflow_plan",
         "Plan workflow",
-        "Part a goal into steps with their best tools; tools_pipeline can run the definition.",
+        "Split a goal into steps with their best tools; tools_pipeline can run the definition.",
         inputs.PlanInput,
         services.workflow_planner,
         WorkflowPlanner.plan,
@@ -216,7 +216,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "plan"),
-                "Show which tools in a row reach a goal, and where their arguments come from.",
+                "Show which sequence of tools reaches a goal, and where their arguments come from.",
                 panel=_ADVICE,
                 positional=("goal",),
                 joined="goal",

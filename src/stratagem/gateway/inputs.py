@@ -69,7 +69,7 @@ class ConfigurationInput(Input):
         quiet=True,
     )
     idempotent: bool | None = param(
-        "Whether running it twice does no more than once", default=None, quiet=True
+        "Whether calling it twice has the effect of one call", default=None, quiet=True
     )
     concurrency: int | None = param(
         "Calls that may run at once",
@@ -78,7 +78,7 @@ class ConfigurationInput(Input):
         le=limits.EXECUTIONS_AT_ONCE_MAX,
         quiet=True,
     )
-    rate_limit: int | None = param("Calls a minute, of one caller", default=None, ge=1)
+    rate_limit: int | None = param("Calls per minute, for each caller", default=None, ge=1)
     max_output: int | None = param(
         "Most bytes of a result", default=None, ge=1024, le=limits.OUTPUT_BYTES_MAX, quiet=True
     )
@@ -99,8 +99,8 @@ class BudgetInput(Input):
     """How often something may be called, and what that may cost, in a stretch of time (UTC)."""
 
     calls: int | None = param("Most calls", default=None, ge=1)
-    cost: float | None = param("Most that `pricing.cost` adds up to", default=None, gt=0)
-    per: Literal["hour", "day", "month"] = param("When it begins anew", default="day")
+    cost: float | None = param("Limit for the sum of `pricing.cost`", default=None, gt=0)
+    per: Literal["hour", "day", "month"] = param("When it starts again from zero", default="day")
 
 
 @dataclass(kw_only=True)
@@ -119,7 +119,7 @@ class RightsInput(Input):
 @dataclass(kw_only=True)
 class _Definition(Input):
     long_description: str | None = param(
-        "Everything there is to say about it",
+        "Documentation of the tool",
         default=None,
         max_length=limits.TOOL_LONG_DESCRIPTION_CHARS_MAX,
         quiet=True,
@@ -358,8 +358,8 @@ class PipelineInput(Input):
     steps: list[dict[str, Any]] | None = param("[{tool, arguments, …}]", default=None)
     output: Any = param("What the pipeline answers", default=None, quiet=True)
     input: Any = param("Input of the pipeline", default=None, quiet=True)
-    dry_run: bool = param("Say what would be done", default=False)
-    resume: str | None = param("The id of a run that was cut off", default=None)
+    dry_run: bool = param("Only show what would be done", default=False)
+    resume: str | None = param("The id of an interrupted run", default=None)
     save_as: str | None = param("Register it as a tool of this name", default=None)
     description: str | None = param("What it is for", default=None, quiet=True)
     async_: bool = param(
@@ -421,8 +421,10 @@ class ToolSetInput(Input):
 
     name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
     allow: Patterns = param("Tools in it: names and patterns", min_length=1)
-    deny: Patterns = param("Tools not in it, though allowed", default_factory=list)
-    approve: Patterns = param("Tools of it whose calls a person approves", default_factory=list)
+    deny: Patterns = param("Tools excluded from it", default_factory=list)
+    approve: Patterns = param(
+        "Tools of it whose calls a person has to approve", default_factory=list
+    )
     read_only: bool = param("Only tools that change nothing", default=False)
     budget: BudgetInput | None = param("How much each caller may call it", default=None)
     description: str = param("What it is for", default="", max_length=1000, quiet=True)
@@ -441,7 +443,7 @@ class ConnectionInput(Input):
 
     name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
     kind: Literal["search", "database", "webhook", "smtp", "api", "folder"] = param(
-        "What it leads to"
+        "Kind of connection"
     )
     settings: dict[str, Any] = param("Where and how; secrets as ${NAME}")
 
@@ -457,9 +459,9 @@ class ConnectionNameInput(Input):
 class ApprovalInput(Input):
     """Parameters of approval_decide."""
 
-    id: str = param("As approvals_list names it", min_length=1, max_length=256)
-    decision: Literal["approve", "reject"] = param("What becomes of it")
-    reason: str | None = param("Why, for whoever asked", default=None, max_length=500)
+    id: str = param("Its id in approvals_list", min_length=1, max_length=256)
+    decision: Literal["approve", "reject"] = param("The decision")
+    reason: str | None = param("The reason, shown to the caller", default=None, max_length=500)
 
 
 @dataclass(kw_only=True)
@@ -467,7 +469,10 @@ class WorkListInput(Input):
     """Parameters of work_list."""
 
     execution_id: str | None = param(
-        "Only this: what came of it, once it has ended", default=None, min_length=1, max_length=256
+        "Only this one, with its result once it has ended",
+        default=None,
+        min_length=1,
+        max_length=256,
     )
     branch: BranchName = None
 
@@ -477,7 +482,7 @@ class WorkCancelInput(Input):
     """Parameters of work_cancel."""
 
     execution_id: str = param(
-        "Its executionId, or your own requestId of it",
+        "Its executionId, or the requestId you gave it",
         min_length=1,
         max_length=256,
         aliases=("requestId", "runId"),
@@ -489,12 +494,12 @@ class RetentionInput(Input):
     """Parameters of executions_erase."""
 
     days: float = param(
-        "Older ones lose their content",
+        "Erase the content of older ones",
         default=limits.EXECUTION_DAYS_KEPT,
         ge=0,
         le=limits.EXECUTION_DAYS_KEPT_MAX,
     )
-    preview: bool = param("Erase nothing; say how many there are", default=False)
+    preview: bool = param("Erase nothing; tell how many there are", default=False)
 
 
 @dataclass(kw_only=True)
@@ -502,7 +507,7 @@ class ToolPurgeInput(Input):
     """Parameters of tool_purge."""
 
     record_id: str = param("Name or id of a tool, or the id of an execution")
-    confirm: bool = param("True erases it; else it says what would go", default=False)
+    confirm: bool = param("true: erase it; otherwise only show what would be erased", default=False)
 
 
 @dataclass(kw_only=True)
@@ -512,7 +517,7 @@ class CacheInput(Input):
     enabled: bool | None = param("Whether it is on", default=None, quiet=True)
     ttl: float | None = param("Seconds", default=None, gt=0, le=30 * 24 * 3600)
     max_size: int | str | None = param('Bytes, or "100MB"', default=None)
-    strategy: Literal["lru"] = param("What leaves a full cache", default="lru", quiet=True)
+    strategy: Literal["lru"] = param("What a full cache drops first", default="lru", quiet=True)
 
 
 @dataclass(kw_only=True)
@@ -526,8 +531,8 @@ class CacheClearInput(Input):
 class BreakerResetInput(Input):
     """Parameters of breaker_reset."""
 
-    tool_name: str = param("As breakers_list names it", min_length=1, max_length=512)
-    reason: str | None = param("Why, for those who listen", default=None, max_length=200)
+    tool_name: str = param("Its name in breakers_list", min_length=1, max_length=512)
+    reason: str | None = param("The reason, for event listeners", default=None, max_length=200)
 
 
 @dataclass(kw_only=True)
@@ -556,14 +561,14 @@ class GuardrailCheckInput(Input):
     """What a guardrail does."""
 
     type: Literal["mask", "block", "ask", "python", "tool"] = param(
-        "A rule by itself, or what is run to decide"
+        "A rule, or what is run to decide"
     )
     level: Literal["basic", "strict"] | None = param("How much is masked", default=None)
     reason: str | None = param(
         "Why it blocks or asks", default=None, max_length=limits.GUARDRAIL_REASON_CHARS_MAX
     )
     callable: str | None = param(
-        "A Python function, package.module:function, that the operator allows",
+        "A Python function, package.module:function, that the operator has allowed",
         default=None,
         max_length=300,
     )
@@ -586,8 +591,8 @@ class GuardrailInput(Input):
     name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
     when: Literal["before", "after"] = param("Whether it sees arguments or results")
     check: GuardrailCheckInput = param("What it does")
-    match: GuardrailMatch | None = param("Which calls it is about; all by default", default=None)
-    order: int = param("Lower ones are run first", default=100, ge=1, le=1_000_000)
+    match: GuardrailMatch | None = param("Which calls it applies to; all by default", default=None)
+    order: int = param("Lower ones run first", default=100, ge=1, le=1_000_000)
     description: str = param("What it is for", default="", max_length=1000, quiet=True)
 
 
@@ -610,7 +615,7 @@ class GrantInput(Input):
     tool: ToolName
     name: SecretName
     origin: str | None = param(
-        "Where it may be sent, as https://api.example.org:443; where the tool is by default",
+        "Where it may be sent, as https://api.example.org:443; the tool's own origin by default",
         default=None,
         min_length=1,
         max_length=300,
@@ -627,10 +632,10 @@ class SecretInput(Input):
         "The secret itself", default=None, min_length=1, max_length=limits.SECRET_BYTES_MAX
     )
     file: str | None = param(
-        "A file of the server that holds it", default=None, min_length=1, max_length=4096
+        "A file on the server that holds it", default=None, min_length=1, max_length=4096
     )
     command: list[str] | None = param(
-        "A program of the server, and its arguments, that prints it", default=None, max_length=100
+        "A program on the server, with its arguments, that prints it", default=None, max_length=100
     )
 
 
@@ -743,7 +748,7 @@ class ServerInput(Input):
 
     name: Label = param("Its name", quiet=True)
     transport: Literal["stdio", "http"] | None = param(
-        "How it is reached; follows from command and url", default=None, quiet=True
+        "How to reach it; derived from command or url", default=None, quiet=True
     )
     command: str | None = param("Program to start", default=None, quiet=True)
     args: list[str] = param("Arguments of the command", default_factory=list, quiet=True)
@@ -778,7 +783,11 @@ class ServerInput(Input):
 
 UserName = Annotated[
     str | None,
-    Param("Whose it is, as the log names them; the caller by default", max_length=200, quiet=True),
+    Param(
+        "The user it belongs to, as the log names users; the caller by default",
+        max_length=200,
+        quiet=True,
+    ),
 ]
 
 
@@ -789,7 +798,7 @@ class SignInInput(Input):
     name: Label = param("The upstream server", quiet=True)
     user: UserName = None
     redirect_uri: str | None = param(
-        "Where the browser comes back to: http://127.0.0.1:PORT/…, of a program of the user",
+        "Where the browser returns to: http://127.0.0.1:PORT/… of a program of the user",
         default=None,
         max_length=300,
         pattern=r"^http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}/[A-Za-z0-9/_-]{0,100}$",
@@ -801,9 +810,9 @@ class SignInInput(Input):
 class FinishSignInInput(Input):
     """Parameters of sign_in_finish."""
 
-    state: str = param("As server_sign_in gave it", min_length=1, max_length=300)
-    code: str = param("What the authorization server gave", min_length=1, max_length=4096)
-    issuer: str | None = param("Its `iss`, if it gave one", default=None, max_length=2048)
+    state: str = param("As server_sign_in returned it", min_length=1, max_length=300)
+    code: str = param("The code of the authorization server", min_length=1, max_length=4096)
+    issuer: str | None = param("Its `iss`, if there was one", default=None, max_length=2048)
 
 
 @dataclass(kw_only=True)
@@ -835,7 +844,7 @@ class ServerNameInput(Input):
 class RefreshServerInput(ServerNameInput):
     """Parameters of server_refresh."""
 
-    approve: bool = param("Take changed tools as they are now", default=False)
+    approve: bool = param("Approve changed tools as they are now", default=False)
 
 
 @dataclass(kw_only=True)
@@ -846,7 +855,7 @@ class UpstreamListInput(Input):
         "Only these upstream servers", default=None, max_length=limits.UPSTREAM_SERVERS_MAX
     )
     tools: list[Label] | None = param(
-        "Only servers that are named so, or have such a tool; * and ? are wildcards",
+        "Only servers with such a name or such a tool; * and ? are wildcards",
         default=None,
         max_length=limits.TAGS_MAX,
     )
@@ -879,7 +888,7 @@ class UpstreamCompleteInput(UpstreamListInput):
     )
     argument: Label = param("The argument to complete", quiet=True)
     value: str = param(
-        "What is typed of it", default="", max_length=limits.UPSTREAM_URI_CHARS_MAX, quiet=True
+        "What was typed so far", default="", max_length=limits.UPSTREAM_URI_CHARS_MAX, quiet=True
     )
     arguments: dict[str, str] = param(
         "Arguments that have values already", default_factory=dict, quiet=True
@@ -896,7 +905,7 @@ class OpenApiInput(Input):
     )
     base_url: str | None = param("Instead of the document's servers", default=None)
     prefix: str | None = param(
-        "Put before the name of each tool", default=None, max_length=32, quiet=True
+        "Prefix for the name of each tool", default=None, max_length=32, quiet=True
     )
 
 

@@ -35,8 +35,8 @@ def _say_status(answer: answers.CorrectionStatus) -> str:
     if not metrics:
         return said
     return (
-        f"{said} {metrics['successfulCorrections']} of {metrics['totalCorrections']} held, "
-        f"{metrics['refusedCalls']} calls were refused."
+        f"{said} {metrics['successfulCorrections']} of {metrics['totalCorrections']} "
+        f"worked, {metrics['refusedCalls']} calls were refused."
     )
 
 
@@ -54,8 +54,8 @@ def _say_tests(answer: answers.CorrectionTestReport) -> str:
 def _say_insights(answer: answers.CorrectionInsights) -> str:
     overall = answer["overallMetrics"]
     said = (
-        f"{overall['successfulCorrections']} of {overall['totalCorrections']} corrections held in "
-        f"{answer['timeRange']['duration']}."
+        f"{overall['successfulCorrections']} of {overall['totalCorrections']} corrections "
+        f"worked in {answer['timeRange']['duration']}."
     )
     return "\n".join([said, *answer["recommendations"]])
 
@@ -63,7 +63,7 @@ def _say_insights(answer: answers.CorrectionInsights) -> str:
 _PATTERN_COMMANDS: Final = (
     CommandHint(
         ("corrections", "patterns"),
-        "Show what was learned, and how each pattern did.",
+        "Show what was learned, and how well each pattern works.",
         only=("toolName", "minUsage", "asOf"),
         flags={"toolName": ("--tool",), "minUsage": ("--used",)},
         fixed={"action": "list"},
@@ -88,7 +88,7 @@ _PATTERN_COMMANDS: Final = (
     ),
     CommandHint(
         ("corrections", "restore"),
-        "Bring lessons back that are not there; what is there stays.",
+        "Restore missing lessons; existing ones are kept.",
         positional=("backup",),
         required=("backup",),
         only=("backup", "requestId"),
@@ -102,7 +102,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "error_diagnose",
         "Diagnose error",
-        "What is wrong with a call, how it could be corrected, and what is known to help.",
+        "What is wrong with a call, how to correct it, and what is known to help.",
         inputs.DiagnoseInput,
         services.correction_analysis,
         CorrectionAnalysis.diagnose,
@@ -131,7 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "auto_correction_status",
         "Correction status",
-        "How the corrections of calls are doing: health, figures, what is under way.",
+        "How well corrections of calls work: health, figures, corrections under way.",
         inputs.StatusInput,
         services.corrections,
         CorrectionService.status,
@@ -148,7 +148,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("corrections", "status"),
-                "Show whether corrections work, how they did, and what they may do.",
+                "Show whether corrections work, their figures and what they may do.",
                 flags={"timeRange": ("--range",)},
                 renderer="correction_tables.show_status",
             ),
@@ -178,7 +178,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "auto_correction_test",
         "Test corrections",
-        "Try corrections out on given calls or on a named suite; nothing is run.",
+        "Test corrections on given calls or on a named suite; no tool is called.",
         inputs.TestInput,
         services.corrections,
         CorrectionService.test,
@@ -189,7 +189,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("corrections", "test"),
-                "Try corrections out on a suite, on cases or on a tool; nothing is called.",
+                "Test corrections on a suite, on cases or on a tool; no tool is called.",
                 positional=("testSuite",),
                 flags={
                     "testCases": ("--cases",),
@@ -204,7 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "auto_correction_insights",
         "Correction insights",
-        "What the records of a time say about corrections: patterns, agents, tools, trends.",
+        "Statistics of corrections over a period: patterns, agents, tools, trends.",
         inputs.InsightsInput,
         services.correction_analysis,
         CorrectionAnalysis.insights,
@@ -215,7 +215,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("corrections", "insights"),
-                "Show what the records of a time say: by tool, by pattern, by agent.",
+                "Show statistics of a period by tool, pattern and agent.",
                 flags={
                     "timeRange": ("--range",),
                     "includeFailures": ("--failures",),
@@ -245,7 +245,7 @@ OPERATIONS: tuple[Operation, ...] = (
         row(
             "auto_correction_circuits",
             "Correction breakers",
-            "List the breakers that keep corrections from tools where they failed, or reset one.",
+            "List the breakers that pause corrections for tools where they failed, or reset one.",
             inputs.CircuitsInput,
             services.pattern_administration,
             PatternAdministration.circuits,
@@ -255,7 +255,7 @@ OPERATIONS: tuple[Operation, ...] = (
             commands=(
                 CommandHint(
                     ("corrections", "circuits"),
-                    "Show the breakers that hold corrections back, or close one.",
+                    "Show the breakers that pause corrections, or close one.",
                     renderer="correction_tables.show_circuits",
                     handler="corrections.circuits",
                 ),

@@ -35,8 +35,8 @@ _ENUM_SAID: Final = 30
 
 
 def _say_started(execution_id: str) -> str:
-    look = advise("work_list tells what comes of it, work_cancel ends it.")
-    return f"It goes on as {execution_id}: {look}"
+    look = advise("work_list shows its result, work_cancel stops it.")
+    return f"It continues as {execution_id}: {look}"
 
 
 def _say_work(answer: WorkList) -> str:
@@ -49,13 +49,13 @@ def _say_work(answer: WorkList) -> str:
         f"{each['duration'] / 1000:.1f} s" + (f", {each['message']}" if each["message"] else "")
         for each in answer["work"]
     ]
-    return "\n".join(lines) or "Nothing is under way."
+    return "\n".join(lines) or "Nothing is running."
 
 
 def _say_cancelled(answer: CancelledWork) -> str:
     if answer["cancelled"]:
         return f"{answer['executionId']} will end."
-    return f"Nothing of yours runs as {answer['executionId']}: {advise('see work_list.')}"
+    return f"You have no running call {answer['executionId']}: {advise('see work_list.')}"
 
 
 def _say_result(answer: CallAnswer) -> str:
@@ -135,7 +135,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tool_help",
         "Tool help",
-        "How to call a registered tool: parameters, examples, how it has been doing.",
+        "How to call a registered tool: parameters, examples, how well its calls worked.",
         inputs.HelpInput,
         services.gateway,
         Gateway.help,
@@ -198,8 +198,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "work_list",
         "Work in progress",
-        "Calls, batches and pipelines under way: your own, an administrator sees all. With "
-        "`executionId`, what came of one that was started with `async`.",
+        "Running calls, batches and pipelines: your own; administrators see all. With "
+        "`executionId`, the result of one that was started with `async`.",
         inputs.WorkListInput,
         services.work,
         WorkService.find,
@@ -210,7 +210,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "running"),
-                "Show calls, batches and pipelines that are under way, on any server.",
+                "Show running calls, batches and pipelines, on any server.",
                 positional=("executionId",),
                 renderer="tools.show_work",
             ),
@@ -220,7 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "work_cancel",
         "Cancel work",
-        "Stop a call, batch or pipeline by its executionId, or by your own requestId of it.",
+        "Stop a call, batch or pipeline by its executionId, or by the requestId you gave it.",
         inputs.WorkCancelInput,
         services.work,
         WorkService.cancel,

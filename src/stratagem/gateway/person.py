@@ -83,7 +83,7 @@ UPDATE: Final[PersonNeeded[inputs.UpdateInput]] = PersonNeeded(
     of_host=_has_handler_outside,
 )
 ADD_SERVER: Final[PersonNeeded[inputs.ServerInput]] = PersonNeeded(
-    "starts a program, or lets another server's tools in",
+    "starts a program, or adds the tools of another server",
     _call("server_add"),
     of_host=lambda given: given.definition()["transport"] == "stdio",
 )
@@ -105,14 +105,14 @@ REMOVE_SECRET: Final[PersonNeeded[inputs.SecretNameInput]] = PersonNeeded(
     "erases a secret for good", lambda given: ["secrets", "rm", given.name]
 )
 DECIDE: Final[PersonNeeded[inputs.ApprovalInput]] = PersonNeeded(
-    "says what a model may do",
+    "decides what a model may do",
     lambda given: ["tools", "approve" if given.decision == "approve" else "reject", given.id],
     # Nobody is talked into refusing what was not allowed anyway.
     applies=lambda given: given.decision == "approve",
 )
 # Whoever may change a set may let its tokens call anything.
 DEFINE_SET: Final[PersonNeeded[inputs.ToolSetInput]] = PersonNeeded(
-    "says which tools tokens may call", _call("toolset_define")
+    "decides which tools tokens may call", _call("toolset_define")
 )
 
 
@@ -122,14 +122,14 @@ def _runs_code(given: inputs.GuardrailInput) -> bool:
 
 # Whoever may change a guardrail may let everything pass, or see what passes.
 DEFINE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailInput]] = PersonNeeded(
-    "says what is checked about calls", _call("guardrail_define"), of_host=_runs_code
+    "decides how calls are checked", _call("guardrail_define"), of_host=_runs_code
 )
 REMOVE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailNameInput]] = PersonNeeded(
-    "ends a check of calls", lambda given: ["guardrails", "rm", given.name]
+    "removes a check of calls", lambda given: ["guardrails", "rm", given.name]
 )
 # Paths and hosts are those of the machine that the server runs on.
 CONNECT: Final[PersonNeeded[inputs.ConnectionInput]] = PersonNeeded(
-    "says which databases, hosts and folders tools may reach",
+    "decides which databases, hosts and folders tools may reach",
     _call("connection_set"),
     of_host=lambda _given: True,
 )

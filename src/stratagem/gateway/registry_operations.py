@@ -94,12 +94,12 @@ def _say_breakers(answer: ToolBreakers) -> str:
 
 def _say_reset(answer: BreakerReset) -> str:
     name = answer["toolName"]
-    return f"{name} may be called again." if answer["reset"] else f"{name} was not left alone."
+    return f"{name} may be called again." if answer["reset"] else f"{name} was not paused."
 
 
 def _say_kept(answer: KeptSecret) -> str:
     name, kind, key = answer["name"], answer["source"], answer["key"]
-    where = "Kept" if kind == "stored" else f"Taken from a {kind}, which is kept"
+    where = "Kept" if kind == "stored" else f"The value was read from a {kind}; it is now stored"
     return (
         f"{where} as {name}, encrypted with the key of {key}: keep a copy of that key apart from "
         "the database and its backups."
@@ -120,7 +120,7 @@ def _say_guardrails(answer: GuardrailList) -> str:
 
 def _say_sets(answer: ToolSetList) -> str:
     lines = [f"{each['name']}: {', '.join(each['allow'])}" for each in answer["toolsets"]]
-    return "\n".join(lines) or "There is no named set of tools."
+    return "\n".join(lines) or "There are no named sets of tools."
 
 
 def _say_approvals(answer: ApprovalList) -> str:
@@ -128,7 +128,7 @@ def _say_approvals(answer: ApprovalList) -> str:
         f"{each['id']} {each['kind']} {each['tool']}: {each['state']}"
         for each in answer["approvals"]
     ]
-    return "\n".join(lines) or "Nothing waits for a person."
+    return "\n".join(lines) or "Nothing is waiting for approval."
 
 
 def _say_executions(answer: ExecutionPage) -> str:
@@ -232,7 +232,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tool_remove",
         "Remove tool",
-        "Take a tool out of the registry; its history stays.",
+        "Remove a tool from the registry; its history stays.",
         inputs.RemoveInput,
         services.gateway,
         Gateway.remove,
@@ -243,7 +243,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "rm"),
-                "Take a tool out of the registry; its history stays.",
+                "Remove a tool from the registry; its history stays.",
                 positional=("toolId",),
                 renderer="tools.show_removed",
             ),
@@ -252,7 +252,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tool_restore",
         "Restore tool",
-        "Bring back a tool that was removed, as it was.",
+        "Restore a removed tool as it was.",
         inputs.RemoveInput,
         services.gateway,
         Gateway.restore,
@@ -262,7 +262,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "restore"),
-                "Bring back a tool that was removed, as it was.",
+                "Restore a removed tool as it was.",
                 positional=("toolId",),
             ),
         ),
@@ -270,8 +270,9 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tool_purge",
         "Purge tool or execution",
-        "Erase a tool with every version of it, or what is recorded of one call, for good: from "
-        "the log, every branch and every past moment. Without confirm it says what would go.",
+        "Erase a tool with all its versions, or the record of one call, for good: from "
+        "the log, every branch and every past moment. Without confirm it shows what "
+        "would be erased.",
         inputs.ToolPurgeInput,
         services.retention,
         Retention.purge,
@@ -285,7 +286,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "purge"),
-                "Erase a tool, or what is recorded of a call, for good. This cannot be undone.",
+                "Erase a tool, or the record of a call, for good. This cannot be undone.",
                 positional=("recordId",),
                 only=("recordId",),
                 handler="debugging.purge",
@@ -295,7 +296,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "tool_executions",
         "Executions",
-        "What was recorded of calls, newest first, filtered by tool, agent, status and time.",
+        "Records of calls, newest first, filtered by tool, agent, status and time.",
         inputs.ExecutionsInput,
         services.gateway,
         Gateway.executions,
@@ -306,7 +307,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "history"),
-                "Show what was recorded of calls, newest first.",
+                "Show records of calls, newest first.",
                 positional=("toolId",),
                 flags={"agentId": ("--agent",)},
                 renderer="tools.show_history",
@@ -316,8 +317,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "executions_erase",
         "Erase old executions",
-        "Erase for good what calls older than some days were made with, and what they gave; with "
-        "`preview`, say how many.",
+        "Erase for good the arguments and results of calls older than some days; with "
+        "`preview`, only count them.",
         inputs.RetentionInput,
         services.retention,
         Retention.erase,
@@ -331,7 +332,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "retention"),
-                "Erase for good what old calls were made with, and what they gave.",
+                "Erase for good the arguments and results of old calls.",
                 renderer="tools.show_erased",
                 handler="tools.erase_executions",
             ),
@@ -340,7 +341,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "cache_configure",
         "Configure cache",
-        "Change how results of cacheable tools are kept.",
+        "Change how results of cacheable tools are cached.",
         inputs.CacheInput,
         services.gateway,
         Gateway.configure_cache,
@@ -352,7 +353,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "cache_clear",
         "Clear cache",
-        "Forget kept results of one tool, or of all.",
+        "Clear cached results of one tool, or of all.",
         inputs.CacheClearInput,
         services.gateway,
         Gateway.clear_cache,
@@ -362,7 +363,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "breakers_list",
         "List breakers",
-        "List the circuit breakers of tools whose service failed lately: which are left alone, "
+        "List the circuit breakers of tools whose service failed lately: which are paused, "
         "why, and for how long.",
         inputs.NothingInput,
         services.gateway,
@@ -374,7 +375,7 @@ OPERATIONS: tuple[Operation, ...] = (
         sdk=SdkMethod("breakers"),
         commands=(
             CommandHint(
-                ("tools", "breakers"), "Show which tools are left alone because they kept failing."
+                ("tools", "breakers"), "Show which tools are paused because they kept failing."
             ),
         ),
     ),
@@ -411,7 +412,8 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "grant"),
-                "Let a tool send a secret to its own origin; a change of its handler suspends it.",
+                "Let a tool send a secret to its own origin; changing its handler suspends "
+                "the grant.",
                 positional=("tool", "name", "origin"),
                 renderer="tools.show_granted",
             ),
@@ -420,7 +422,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "secret_withdraw",
         "Withdraw secret",
-        "Take a secret away from a tool.",
+        "Revoke a tool's right to a secret.",
         inputs.WithdrawInput,
         services.secrets,
         SecretService.withdraw,
@@ -430,7 +432,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "withdraw"),
-                "Take a secret away from a tool.",
+                "Revoke a tool's right to a secret.",
                 positional=("tool", "name"),
             ),
         ),
@@ -438,8 +440,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "secret_set",
         "Set secret",
-        "Keep a secret encrypted, or say which file of the server holds it or which command "
-        "prints it. It is never shown again.",
+        "Store a secret encrypted, or name the file on the server that holds it or the "
+        "command that prints it. It is never shown again.",
         inputs.SecretInput,
         services.secrets,
         SecretService.set,
@@ -453,7 +455,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("secrets", "set"),
-                "Keep a secret, read from the terminal or stdin, encrypted; or say where it is.",
+                "Store a secret from the terminal or stdin, encrypted; or tell where to read it.",
                 positional=("name",),
                 only=("name", "file", "command"),
                 handler="secrets.set_secret",
@@ -463,7 +465,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "secret_remove",
         "Remove secret",
-        "Forget a secret that was set, for good.",
+        "Delete a secret for good.",
         inputs.SecretNameInput,
         services.secrets,
         SecretService.remove,
@@ -476,7 +478,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("secrets", "rm"),
-                "Forget a secret that was set, for good.",
+                "Delete a secret for good.",
                 positional=("name",),
             ),
         ),
@@ -484,7 +486,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "secrets_list",
         "List secrets",
-        "Which secrets there are, and to which tools they were granted; never their values.",
+        "The secrets, and the tools they were granted to; never their values.",
         inputs.NothingInput,
         services.secrets,
         SecretService.list,
@@ -496,7 +498,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("secrets", "list"),
-                "Show which secrets there are, and to which tools they were granted.",
+                "Show the secrets, and the tools they were granted to.",
                 renderer="secrets.show_secrets",
             ),
         ),
@@ -541,7 +543,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "guardrails_list",
         "List guardrails",
-        "The checks before and after calls, in the order in which they are run.",
+        "The checks before and after calls, in the order in which they run.",
         inputs.NothingInput,
         services.guardrails,
         GuardrailService.list,
@@ -559,8 +561,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "toolset_define",
         "Define toolset",
-        "Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed "
-        "and denied tools, calls that a person approves, only what changes nothing, a budget.",
+        "Define a named set of tools, to which tokens can be limited and which /mcp/NAME "
+        "serves: allowed and denied tools, calls that need approval, read-only, a budget.",
         inputs.ToolSetInput,
         services.tool_sets,
         ToolSetService.define,
@@ -592,7 +594,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "toolsets_list",
         "List toolsets",
-        "The named sets of tools; to a token that is limited to some, those.",
+        "The named sets of tools; a token that is limited to some sees only those.",
         inputs.NothingInput,
         services.tool_sets,
         ToolSetService.list,
@@ -606,8 +608,9 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "connection_set",
         "Set connection",
-        "Set a named connection for the standard tools: a search provider, a database, a webhook, "
-        "a mail account, an API or a folder. Secrets in its settings are written ${NAME}.",
+        "Set a named connection for the standard tools: a search provider, a database, "
+        "a webhook, a mail account, an API or a folder. Write secrets in its settings "
+        "as ${NAME}.",
         inputs.ConnectionInput,
         services.connections,
         ConnectionService.set,
@@ -658,9 +661,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     row(
         "approvals_list",
-        "What waits for a person",
-        "Calls that a person has to approve, with their arguments; to administrators also tools "
-        "whose server has changed them, the old and the new definition side by side.",
+        "List approvals",
+        "Calls that a person has to approve, with their arguments; for administrators "
+        "also tools that their server has changed, with the old and the new definition.",
         inputs.NothingInput,
         services.approvals,
         ApprovalService.list,
@@ -672,7 +675,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "approvals"),
-                "Show what waits for a person.",
+                "Show what is waiting for approval.",
                 renderer="approvals.show_approvals",
             ),
         ),
@@ -680,7 +683,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "approval_decide",
         "Approve or reject",
-        "Approve or reject one thing of approvals_list.",
+        "Approve or reject one item of approvals_list.",
         inputs.ApprovalInput,
         services.approvals,
         ApprovalService.decide,
@@ -691,14 +694,14 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "approve"),
-                "Approve one thing that waits for a person.",
+                "Approve one item that is waiting.",
                 positional=("id",),
                 only=("id", "reason"),
                 fixed={"decision": "approve"},
             ),
             CommandHint(
                 ("tools", "reject"),
-                "Reject one thing that waits for a person.",
+                "Reject one item that is waiting.",
                 positional=("id",),
                 only=("id", "reason"),
                 fixed={"decision": "reject"},
@@ -766,7 +769,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "resource_remove",
         "Remove resource",
-        "Take a resource out of a branch; its history stays.",
+        "Remove a resource from a branch; its history stays.",
         inputs.ResourceRemoveInput,
         services.resources,
         ResourceService.remove,
@@ -792,7 +795,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "server_refresh",
         "Refresh MCP server",
-        "List an upstream server's tools anew; with `approve`, take changed ones as they are.",
+        "List an upstream server's tools again; with `approve`, accept changed ones.",
         inputs.RefreshServerInput,
         services.sources,
         Sources.refresh_server,
@@ -804,7 +807,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "refresh"),
-                "List a server's tools anew: changed ones are quarantined, or approved.",
+                "List a server's tools again: changed ones are quarantined, or approved.",
                 positional=("name",),
                 renderer="tools.show_added",
             ),
@@ -813,8 +816,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "server_remove",
         "Remove MCP server",
-        "Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out "
-        "of the registry.",
+        "Remove an upstream server, or an OpenAPI document by its prefix, and its tools.",
         inputs.ServerNameInput,
         services.sources,
         Sources.remove_server,
@@ -825,7 +827,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "remove-server"),
-                "Forget an upstream server or an OpenAPI document, and remove its tools.",
+                "Remove an upstream server or an OpenAPI document, and its tools.",
                 positional=("name",),
                 renderer="tools.show_removed_server",
             ),
@@ -834,8 +836,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "server_sign_in",
         "Sign in to MCP server",
-        "Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a "
-        "browser, at the address of the answer.",
+        "Begin a user's sign-in to an upstream server (OAuth); the user continues in "
+        "a browser, at the address in the answer.",
         inputs.SignInInput,
         services.credentials,
         CredentialService.sign_in,
@@ -846,7 +848,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "sign-in"),
-                "Sign in to an upstream server in a browser; the tokens are kept for one user.",
+                "Sign in to an upstream server in a browser; the tokens are stored for one user.",
                 positional=("name",),
                 only=("name", "user"),
                 handler="credentials.sign_in",
@@ -856,7 +858,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "sign_in_finish",
         "Finish sign-in",
-        "Finish a sign-in whose browser came back to a program of the user.",
+        "Finish a sign-in whose browser returned to a program of the user.",
         inputs.FinishSignInInput,
         services.credentials,
         CredentialService.finish,
@@ -868,8 +870,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "credential_set",
         "Set user's credential",
-        "Keep what a user has for an upstream server, encrypted: its definition names it "
-        "${user.NAME}. It is never shown again.",
+        "Store a user's credential for an upstream server, encrypted: its definition "
+        "refers to it as ${user.NAME}. It is never shown again.",
         inputs.CredentialInput,
         services.credentials,
         CredentialService.give,
@@ -880,7 +882,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "credential"),
-                "Keep what a user has for an upstream server, read from the terminal or stdin.",
+                "Store a user's credential for an upstream server, from the terminal or stdin.",
                 positional=("server", "name"),
                 only=("server", "name", "user"),
                 handler="credentials.set_credential",
@@ -890,7 +892,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "credential_remove",
         "Sign out of MCP server",
-        "Forget what a user is let in to an upstream server by.",
+        "Delete a user's credentials for an upstream server.",
         inputs.SignOutInput,
         services.credentials,
         CredentialService.sign_out,
@@ -901,7 +903,7 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("tools", "sign-out"),
-                "Forget what a user is let in to an upstream server by.",
+                "Delete a user's credentials for an upstream server.",
                 positional=("server",),
             ),
         ),
@@ -909,8 +911,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "credentials_list",
         "List users' credentials",
-        "For which upstream servers the caller has credentials, to administrators everybody's; "
-        "never the credentials.",
+        "For which upstream servers the caller has credentials; administrators see all "
+        "users. Never the credentials.",
         inputs.NothingInput,
         services.credentials,
         CredentialService.list,
@@ -986,7 +988,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "upstream_complete",
         "Complete argument",
-        "What an argument of an upstream prompt or resource template may go on to be.",
+        "Completions for an argument of an upstream prompt or resource template.",
         inputs.UpstreamCompleteInput,
         services.primitives,
         PrimitiveService.complete,
@@ -1021,7 +1023,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "providers_list",
         "List providers",
-        "The model providers whose formats are known, and how each is configured.",
+        "The supported model providers, and how each is configured.",
         inputs.ProvidersInput,
         services.providers,
         ProviderService.providers,
@@ -1032,8 +1034,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "provider_tools",
         "Tools for a provider",
-        "The registered and standard tools in the format of a model provider; Stratagem's own "
-        "operations where tools or enabledTools name them.",
+        "The registered and standard tools in the format of a model provider; Stratagem's "
+        "own operations only if tools or enabledTools name them.",
         inputs.ProviderToolsInput,
         services.providers,
         ProviderService.tools,

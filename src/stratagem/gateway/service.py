@@ -161,7 +161,7 @@ class Gateway:
         return answer
 
     def remove(self, given: inputs.RemoveInput) -> RemovedTool:
-        """Take a tool out of the registry; its history stays."""
+        """Remove a tool from the registry; its history stays."""
 
         def work(transaction: Transaction) -> RemovedTool:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
@@ -178,7 +178,7 @@ class Gateway:
         return answer
 
     def restore(self, given: inputs.RemoveInput) -> ToolRegistration:
-        """Bring back a tool that was removed, as it was."""
+        """Restore a removed tool as it was."""
         refuse_limited(self._caller, "restoring a tool")
 
         def work(transaction: Transaction) -> ToolRegistration:
@@ -635,7 +635,7 @@ class Gateway:
         if kind == "operation":
             # Under another name it would reach what is no tool, and what a person called in error.
             raise ValidationFailed(
-                "Operations are tools already: no other tool runs one.",
+                "Operations are tools already: another tool cannot run one as its handler.",
                 field="handler.type",
                 hint="Call the operation by its own name, or save a pipeline with it as a step.",
             )
@@ -644,7 +644,7 @@ class Gateway:
         """Refuse that somebody changes or removes what another has registered."""
         if tool.owner != self._caller.actor and not self._caller.may("gateway", "admin"):
             raise PermissionDenied(
-                f"{tool.name} was registered by another caller, whose it is.",
+                f"{tool.name} was registered by another caller, who owns it.",
                 field="toolId",
                 required="gateway:admin",
                 hint="Ask its owner or an administrator.",
@@ -699,7 +699,9 @@ class Gateway:
             return moment.at
         if isinstance(moment, moments.Latest):
             return now
-        raise ValidationFailed(f"`{field}` is a time, such as 2026-01-31 or 1h ago.", field=field)
+        raise ValidationFailed(
+            f"`{field}` must be a time, such as 2026-01-31 or 1h ago.", field=field
+        )
 
 
 def _secrets_to_grant(tool: Tool) -> list[str]:
@@ -793,7 +795,9 @@ def _visible_to(caller: Caller, record: ExecutionRecord) -> ExecutionDetails:
         visible = {name: value for name, value in visible.items() if name in _FACTS}
         if error := record.get("error"):
             visible["error"] = {"code": error["code"]}
-        visible["withheld"] = "Contents are shown to whoever called, and to administrators."
+        visible["withheld"] = (
+            "Arguments and results are shown only to the caller and to administrators."
+        )
     return cast("ExecutionDetails", visible)
 
 
@@ -812,5 +816,7 @@ def _bytes(size: int | str) -> int:
 def _parse_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip().upper())
     if found is None:
-        raise ValidationFailed('A size is a number of bytes, or such as "100MB".', field="maxSize")
+        raise ValidationFailed(
+            'A size is a number of bytes or a text such as "100MB".', field="maxSize"
+        )
     return int(found[1]) * _UNITS[found[2]]

@@ -109,7 +109,7 @@ def _personal_facts(settings: HookSettings) -> list[BriefLine]:
         return []
     try:
         memory = Memory(runtime.foundation, Caller("hook", can_switch=False))
-        pinned = _tagged_lines(memory, {PINNED: "Pinned, of the user's own memory"}, _OWN_MAX)
+        pinned = _tagged_lines(memory, {PINNED: "Pinned in the user's personal memory"}, _OWN_MAX)
         return [*pinned, *_instructions(memory, pinned)]
     finally:
         runtime.close()
@@ -147,9 +147,9 @@ def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[Brief
     facts = []
     asked, answer = last.get("user", ""), last.get("assistant", "")
     if asked:
-        unanswered = "" if answer else " (no answer was kept)"
+        unanswered = "" if answer else " (its answer was not recorded)"
         said = cut(asked, _LINE_CHARS)
-        facts.append(BriefLine(f"- Last prompt of the session before{unanswered}: {said}"))
+        facts.append(BriefLine(f"- Last prompt of the previous session{unanswered}: {said}"))
     if answer:
         end = _end_of(answer)
         facts.append(

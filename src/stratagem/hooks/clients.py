@@ -164,7 +164,7 @@ class HookEvent(NamedTuple):
 
 
 def parse_event(client: str, text: str, name: str = "") -> HookEvent | None:
-    """Read an event; None for one that is nothing to us, or no JSON object."""
+    """Read an event; None for one that is nothing to us, or not a JSON object."""
     given = _loads_plain(text)
     if not isinstance(given, dict):
         return None

@@ -58,13 +58,17 @@ HOOK_SETTINGS: Final = (
     HookSetting(
         "hooks_off", "none", "hooks that are off: start, prompt, failure, capture, or all", "NAMES"
     ),
-    HookSetting("hook_start_chars", "2000", "how long the text at the start of a session may be"),
-    HookSetting("hook_prompt_hits", "3", "how many memories a prompt may bring in"),
-    HookSetting("hook_prompt_tokens", "500", "how many tokens they may have together"),
-    HookSetting("hook_prompt_floor", "0.8", "how well a memory must answer a prompt, from 0 to 1"),
-    HookSetting("hook_failure_tokens", "180", "how many tokens the fix for a failure may have"),
     HookSetting(
-        "branches", "none", "git: work on a git branch has a memory branch of its own", "none|git"
+        "hook_start_chars", "2000", "most characters of the text at the start of a session"
+    ),
+    HookSetting("hook_prompt_hits", "3", "most memories that are added to a prompt"),
+    HookSetting("hook_prompt_tokens", "500", "most tokens of these memories together"),
+    HookSetting(
+        "hook_prompt_floor", "0.8", "how relevant a memory must be to a prompt, from 0 to 1"
+    ),
+    HookSetting("hook_failure_tokens", "180", "most tokens of the fix for a failure"),
+    HookSetting(
+        "branches", "none", "git: each git branch has a memory branch of its own", "none|git"
     ),
     HookSetting(
         "hook_time_limit",

@@ -98,7 +98,7 @@ def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
     if left:
         fitted = add_note(fitted, f"{left} earlier explanations were left out.")
     if left or any("explanation_truncated" in each for each in kept):
-        told = "as_of a timestamp reads the concept as it was then, max_chars makes more room."
+        told = "Pass as_of with a timestamp to read the concept as it was then, or raise max_chars."
         fitted = add_note(fitted | {"truncated": True}, told)
     return fitted
 

@@ -47,8 +47,8 @@ class ConceptItem(TypedDict, total=False):
     topic: Topic
     subtopic: Subtopic
     certainty_score: Certainty
-    valid_from: Annotated[str | None, Param("Since when it holds")]
-    valid_to: Annotated[str | None, Param("When it ceased to hold")]
+    valid_from: Annotated[str | None, Param("Since when it is true")]
+    valid_to: Annotated[str | None, Param("The first moment at which it is no longer true")]
     source: Source
 
 
@@ -59,9 +59,9 @@ class RelationshipItem(TypedDict, total=False):
     target: Required[Annotated[str, Param("Name or id")]]
     type: Required[Annotated[str, Param("prerequisite, relates_to, …")]]
     strength: Annotated[float | None, Param("From 0 to 1")]
-    notes: Annotated[str | None, Param("What else there is to say")]
-    valid_from: Annotated[str | None, Param("Since when it holds")]
-    valid_to: Annotated[str | None, Param("When it ceased to hold")]
+    notes: Annotated[str | None, Param("Anything else worth knowing")]
+    valid_from: Annotated[str | None, Param("Since when it is true")]
+    valid_to: Annotated[str | None, Param("The first moment at which it is no longer true")]
 
 
 class Capture(Learning):
@@ -108,7 +108,7 @@ class Capture(Learning):
 
     def declare_relationship_type(
         self,
-        name: Annotated[str, Param("Such as works_at: small letters and _")],
+        name: Annotated[str, Param("Such as works_at: lowercase letters and _")],
         *,
         description: Annotated[str | None, Param("What it means, from source to target")] = None,
         branch: BranchName = None,
@@ -122,17 +122,17 @@ class Capture(Learning):
         label = checks.label_to_declare(name)
         if label in TYPES:
             raise ValidationFailed(
-                f"{label} is built in.", field="name", invalid_value=name, hint="Just use it."
+                f"{label} is built in.", field="name", invalid_value=name, hint="Use it as it is."
             )
         told = checks.description(description)
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             if label not in records.labels() and len(records.labels()) >= limits.LABELS_MAX:
                 raise ValidationFailed(
-                    f"There are {limits.LABELS_MAX} types of relationship already.",
+                    f"There are {limits.LABELS_MAX} relationship types already; that is the limit.",
                     field="name",
                     limit=limits.LABELS_MAX,
-                    hint="Use one of those, and say the rest in `notes`.",
+                    hint="Use one of them, and describe the difference in `notes`.",
                 )
             if label not in records.labels() or records.labels()[label] != told:
                 transaction.append(records.view.branch, [type_draft(label, told)])
@@ -263,7 +263,7 @@ def _locate_errors(where: str) -> Iterator[None]:
 
 def _check_count(items: object, field: str) -> None:
     if not isinstance(items, list | tuple) or not all(isinstance(each, Mapping) for each in items):
-        raise ValidationFailed(f"`{field}` is a list of objects.", field=field)
+        raise ValidationFailed(f"`{field}` must be a list of objects.", field=field)
     if len(items) > limits.ITEMS_MAX:
         raise ValidationFailed(
             f"`{field}` has {len(items):,} items; the limit is {limits.ITEMS_MAX:,}.",

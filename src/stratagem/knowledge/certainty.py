@@ -167,7 +167,7 @@ def _refuse_other_ends(draft: Draft) -> None:
     told = [draft.content.get(name) for name in ("source_id", "target_id", "relationship_type")]
     if any(told) and relationship_key(*map(str, told)) != draft.key:
         raise ValidationFailed(
-            "A decision cannot change what a relationship relates, nor its type.",
+            "A decision cannot change the ends of a relationship or its type.",
             field="decisions",
             resource_id=draft.key,
             hint="Decide its strength and notes, or delete it and create another.",

@@ -87,7 +87,7 @@ def creation_time(at: object) -> None:
     """Refuse what cannot be the time at which a concept was created, in microseconds."""
     if not _is_time(at, 0):
         raise ValidationFailed(
-            "`created_at` is no time at which a concept was created.",
+            "`created_at` must be a time in microseconds.",
             field="created_at",
             invalid_value=_abbreviate(at),
             hint="Leave `created_at` as it is.",
@@ -102,7 +102,7 @@ def _moment(at: object, field: str) -> int | None:
     """Return an end of the time for which something holds, in microseconds, or None."""
     if at is not None and not _is_time(at, _FIRST_TIME):
         raise ValidationFailed(
-            f"`{field}` is no time.",
+            f"`{field}` is not a time.",
             field=field,
             invalid_value=_abbreviate(at),
             hint="Give microseconds since 1970, or a moment in ISO 8601 to a tool.",
@@ -119,7 +119,7 @@ def relationship(content: Mapping[str, Any]) -> None:
     concept_id(content.get("target_id"), field="target_id")
     label(content.get("relationship_type"))
     if content.get("strength") is None:
-        raise ValidationFailed("`strength` is a number from 0 to 1.", field="strength")
+        raise ValidationFailed("`strength` must be a number from 0 to 1.", field="strength")
     strength(content["strength"])
     notes(content.get("notes"))
     for field in _PERIOD:
@@ -137,8 +137,8 @@ def known_concept(content: Mapping[str, Any]) -> None:
     whole = content.keys() - {"since"} == {"learner", "concept_id"}
     if not whole or not _is_time(content.get("since", 0), 0):
         raise ValidationFailed(
-            "What a learner knows has a `learner`, a `concept_id`, and in `since` when it was "
-            "marked, in microseconds; nothing else.",
+            "What a learner knows has three fields: `learner`, `concept_id` and `since`, "
+            "when it was marked, in microseconds.",
             field="decisions",
             hint="Leave it as it is, or mark the concept with mark_known.",
         )
@@ -149,7 +149,7 @@ def known_concept(content: Mapping[str, Any]) -> None:
 def concept_ids(given: object, *, field: str, most: int) -> list[str]:
     """Return a list of what can be ids or names of concepts."""
     if not isinstance(given, list | tuple):
-        raise ValidationFailed(f"`{field}` is a list of ids or names.", field=field)
+        raise ValidationFailed(f"`{field}` must be a list of ids or names.", field=field)
     if len(given) > most:
         raise ValidationFailed(
             f"`{field}` has {len(given):,} concepts; the limit is {most:,}.",
@@ -234,7 +234,7 @@ def relationship_type(content: Mapping[str, Any]) -> None:
     """Refuse a declared type of relationship that has anything but a description."""
     if content.keys() - {"description"}:
         raise ValidationFailed(
-            "A type of relationship has a description, and nothing else.", field="decisions"
+            "A relationship type has only one field, `description`.", field="decisions"
         )
     description(content.get("description"))
 
@@ -250,8 +250,8 @@ def evidence(content: Mapping[str, Any]) -> None:
     judged = content.get("verdict") in {"confirmed", "refuted"}
     if not known or not judged or not _is_time(content.get("said_at", 0), 0):
         raise ValidationFailed(
-            "Evidence about a concept has a `concept_id`, a `verdict` (confirmed or refuted), a "
-            "`source`, a `note`, and in `said_at` when it was given, in microseconds.",
+            "Evidence about a concept has the fields `concept_id`, `verdict` (confirmed "
+            "or refuted), `source`, `note` and `said_at`, when it was given, in microseconds.",
             field="decisions",
         )
     concept_id(content.get("concept_id"))

@@ -149,7 +149,7 @@ class Concepts(BoundSystem):
                 info.explanation_history = _revisions(records, concept.id)
         answer = ConceptAnswer(info, "Found")
         if at is not None and not valid_time.holds_at(concept.content, at):
-            answer.note = f"This did not hold at {valid_at}: see valid_from and valid_to."
+            answer.note = f"This was not true at {valid_at}: see valid_from and valid_to."
         return answer
 
     def update_concept(

@@ -45,7 +45,7 @@ from stratagem.storage.contract import Transaction
 __all__ = ["Curation"]
 
 _SourceOfEvidence = Annotated[
-    str | None, Param("Who or what found out; the caller by default. Each counts once")
+    str | None, Param("Who or what found it; the caller by default. Each source counts once")
 ]
 _EvidenceNote = Annotated[str | None, Param("What was found")]
 # What a merged concept gives to the one that stays, where that has nothing of it.
@@ -107,7 +107,7 @@ class Curation(Capture):
         ] = 10,
         stale_days: Annotated[
             int,
-            Param("Untouched for so long", ge=1, le=limits.STALE_DAYS_MAX, strict=True),
+            Param("Not changed for this long", ge=1, le=limits.STALE_DAYS_MAX, strict=True),
         ] = limits.STALE_DAYS_DEFAULT,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -120,7 +120,7 @@ class Curation(Capture):
     def merge_concepts(
         self,
         keep: Annotated[str, Param("The one that stays: id or name")],
-        merge: Annotated[str, Param("The one that it stands for from now on")],
+        merge: Annotated[str, Param("The duplicate, whose id then means the other one")],
         *,
         branch: BranchName = None,
         request_id: RequestId = None,
@@ -159,7 +159,7 @@ class Curation(Capture):
         record_id: Annotated[str, Param("Id or name of a concept, or id of a relationship")],
         *,
         confirm: Annotated[
-            bool, Param("true: erase it; else only say what would be erased")
+            bool, Param("true: erase it; otherwise only show what would be erased")
         ] = False,
     ) -> KnowledgePurged:
         """Erase a concept for good with all that is about it, or a relationship.
@@ -206,8 +206,8 @@ class Curation(Capture):
         recorded = EvidenceRecorded(message=f"{verdict.capitalize()} by {who}", **answer)
         if recorded.certainty_source is None:
             recorded.note = (
-                "Its certainty was given and stands; update_concept with certainty_score null "
-                "lets the evidence count."
+                "Its certainty was set by hand, so the evidence does not change it; update_concept "
+                "with certainty_score null computes it from the evidence."
             )
         return recorded
 

@@ -50,9 +50,9 @@ def purge(
     if confirmed:
         erased = foundation.purge_records(caller, doomed, [])
         foundation.external.written()
-        note = "Backups and exports made earlier are out of reach."
+        note = "Backups and exports made earlier are not changed."
         if erased.pending:
-            note += " Somebody was reading: purge again to clear the last pages of the file."
+            note += " Another process was reading the file: purge again to clear its last pages."
     results = {"kept_result": erased.results} if erased.results else {}
     return KnowledgePurged(
         kind=kind,

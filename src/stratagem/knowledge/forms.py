@@ -125,9 +125,9 @@ def form_of(path: Path) -> Form:
     if first.get("type") in {"entity", "relation"}:
         return "mcp-memory"
     raise ImportRefused(
-        f"{path}: its first line does not tell which form it is in.",
+        f"{path}: its first line does not show which format it has.",
         file=str(path),
-        hint=f"Name the form with --format: {', '.join(FORMS)}.",
+        hint=f"Choose the format with --format: {', '.join(FORMS)}.",
     )
 
 
@@ -310,7 +310,7 @@ def _add_own_note(bundle: Bundle, raw: str, own: re.Match[str], where: str) -> s
     try:
         fields = orjson.loads(own[1])
     except orjson.JSONDecodeError as error:
-        raise _InvalidRecord(f"its front matter is not whole JSON ({error.msg})") from error
+        raise _InvalidRecord(f"its front matter is not complete JSON ({error.msg})") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("relations", []), list):
         raise _InvalidRecord("its front matter is not what an export writes")
     explanation = raw[own.end() :].partition(f"\n\n{_RELATIONS}")[0]
@@ -319,7 +319,7 @@ def _add_own_note(bundle: Bundle, raw: str, own: re.Match[str], where: str) -> s
     bundle.items[item.concept_id] = item
     for each in fields.get("relations", []):
         if not isinstance(each, dict):
-            raise _InvalidRecord("its front matter has a relation that is no object")
+            raise _InvalidRecord("its front matter has a relation that is not an object")
         bundle.relations.append(_relation({**each, "source_id": item.concept_id}, where))
     return item.concept_id
 
@@ -347,7 +347,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 record = orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise _InvalidRecord(f"it is not whole JSON ({error.msg})") from error
+                raise _InvalidRecord(f"it is not complete JSON ({error.msg})") from error
             if not isinstance(record, dict):
                 raise _InvalidRecord("it is not a JSON object")
         yield number, record
@@ -356,7 +356,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _text(record: Mapping[str, Any], name: str) -> str:
     text = record.get(name)
     if not isinstance(text, str):
-        raise _InvalidRecord(f"its {name} is no text")
+        raise _InvalidRecord(f"its {name} is not text")
     return text
 
 
@@ -365,4 +365,4 @@ def _microseconds(text: object) -> int:
         moment = datetime.fromisoformat(str(text))
         return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError) as error:
-        raise _InvalidRecord(f"{text!r} is no time in ISO 8601 with an offset") from error
+        raise _InvalidRecord(f"{text!r} is not a time in ISO 8601 with an offset") from error

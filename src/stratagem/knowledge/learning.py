@@ -45,7 +45,7 @@ from stratagem.storage.contract import Transaction
 __all__ = ["Learning"]
 
 _DONE: Final = "{} is known already"
-_UNREAD: Final = "Only the nearest prerequisites were looked at; there are more."
+_UNREAD: Final = "Only the nearest prerequisites were read; there are more."
 
 
 class Learning(Relationships):
@@ -86,7 +86,7 @@ class Learning(Relationships):
         target: Annotated[str, Param("What to learn: id or name")],
         *,
         known: Annotated[
-            Sequence[str], Param("Ids or names of what is known besides", plural="known")
+            Sequence[str], Param("Ids or names of other concepts that are known", plural="known")
         ] = (),
         learner: Learner = None,
         valid_at: ValidAt = None,
@@ -139,7 +139,7 @@ class Learning(Relationships):
         self,
         concepts: Annotated[Sequence[str], Param("Ids or names", plural="concept")],
         *,
-        known: Annotated[bool, Param("False: no longer known", strict=True)] = True,
+        known: Annotated[bool, Param("false: no longer known", strict=True)] = True,
         learner: Learner = None,
         branch: BranchName = None,
         request_id: RequestId = None,
@@ -244,7 +244,7 @@ def _prerequisites(walk: Walk, root: str, depth: int, begin: int) -> Prerequisit
         for each in walk.found[begin:end]
     ]
     beyond = len(ids) - end
-    deeper = f"{beyond} more lie deeper than {depth} steps: cursor={str(end)!r} goes on with them."
+    deeper = f"{beyond} more are deeper than {depth} steps: pass cursor={str(end)!r} to read them."
     return Prerequisites(
         found,
         f"Found {len(found)} {f'of {len(ids)} ' if beyond else ''}prerequisites",
@@ -278,16 +278,17 @@ def _learning_steps(
 
 def _describe_mutual(concepts: Sequence[Concept], cycle: list[str]) -> str:
     named = {each.id: each.name for each in concepts}
+    names = ", ".join(named[each] for each in cycle)
     return (
-        f"These require each other, and share a step: {', '.join(named[each] for each in cycle)}. "
-        "A merge brought that about; delete_relationship of one of the prerequisites mends it."
+        f"These require each other, so they share a step: {names}. "
+        "A merge caused this; delete one of the prerequisites with delete_relationship."
     )
 
 
 def _describe_circle(records: ConceptRecords, cycle: list[str]) -> str:
     return (
         f"This concept is its own prerequisite: {describe_cycle(records, cycle)}. "
-        "A merge brought these relationships together; delete one of them."
+        "A merge caused this; delete one of these relationships."
     )
 
 

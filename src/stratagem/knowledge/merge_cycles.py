@@ -63,7 +63,7 @@ def describe_merged_cycles(reader: Reader, view: View, drafts: Sequence[Draft]) 
         _describe(cycle, closing, named) for cycle, closing in [*distinct.values()][:_CYCLES_SHOWN]
     ]
     if len(distinct) > _CYCLES_SHOWN:
-        sentences.append(f"{len(distinct) - _CYCLES_SHOWN} more cycles came about.")
+        sentences.append(f"There are {len(distinct) - _CYCLES_SHOWN} more cycles.")
     return sentences
 
 
@@ -145,7 +145,7 @@ def _describe(cycle: list[str], closing: Need, named: dict[str, str]) -> str:
     }
     given = " and ".join(f"{name} {value!r}" for name, value in arguments.items())
     return (
-        f"Each of these is a prerequisite of the next, in a circle: {circle}. This merge brings "
-        f"{named[source]} → {named[target]}; "
-        f"delete_relationship with {given} breaks the circle there."
+        f"Each of these is a prerequisite of the next, in a cycle: {circle}. This merge "
+        f"adds {named[source]} → {named[target]}; delete_relationship with {given} breaks "
+        "the cycle there."
     )

@@ -145,7 +145,7 @@ def _more(answer: Mapping[str, Any]) -> list[str]:
     """Say how to go on, unless the note of a cut answer does."""
     if "next" not in answer or "cursor=" in answer.get("note", ""):
         return []
-    return [f"There are more: cursor={answer['next']!r} goes on."]
+    return [f"There are more: call again with cursor={answer['next']!r}."]
 
 
 def _notes(answer: Mapping[str, Any]) -> list[str]:
@@ -203,8 +203,7 @@ def _say_batch(answer: Mapping[str, Any]) -> str:
     lines = [f"{answer['message']}."]
     lines += [f"- {each['name']} [{each['concept_id']}]" for each in answer["created"]]
     lines += [
-        f"- {each['name']} [{each['concept_id']}] was there already"
-        for each in answer["duplicates"]
+        f"- {each['name']} [{each['concept_id']}] existed already" for each in answer["duplicates"]
     ]
     return "\n".join(lines)
 
@@ -251,7 +250,7 @@ def _say_replaced(verdict: Mapping[str, Any]) -> str:
     note = f", noting: {verdict['note']}" if verdict.get("note") else ""
     return (
         f"- {verdict['source']} judged both: {verdict['verdict']} at {verdict['said_at']}{note}; "
-        f"its later word stands: {verdict['now']}."
+        f"its later verdict counts: {verdict['now']}."
     )
 
 
@@ -368,7 +367,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "ping",
         Knowledge.ping,
         "Ping",
-        "Is the knowledge server there?",
+        "Check that the knowledge server answers.",
         says=_say_ping,
         unopened=_ping_unopened,
     ),
@@ -383,7 +382,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_tool_availability",
         Knowledge.get_tool_availability,
         "Tool availability",
-        "Which knowledge tools can be used, and which services are there.",
+        "Which knowledge tools can be used, and which services are available.",
         says=_say_availability,
         unopened=_availability_unopened,
     ),
@@ -461,7 +460,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "delete_relationship",
         Knowledge.delete_relationship,
         "Delete relationship",
-        "Take a relationship back.",
+        "Delete a relationship.",
         says=_say_relationship,
         writes=True,
     ),
@@ -469,7 +468,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_related_concepts",
         Knowledge.get_related_concepts,
         "Related concepts",
-        "The concepts next to one, strongest relationships first.",
+        "The concepts related to one, strongest relationships first.",
         says=_say_list,
         fit=_FIT_LIST,
     ),
@@ -477,7 +476,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_prerequisites",
         Knowledge.get_prerequisites,
         "Prerequisites",
-        "What to know before a concept, nearest first; `order` is a learning order.",
+        "What to know before a concept, nearest first; `order` is the order to learn in.",
         says=_say_prerequisites,
         fit=budgets.fit_prerequisites,
         pages=True,
@@ -527,7 +526,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "create_concepts",
         Knowledge.create_concepts,
         "Create concepts",
-        "Add concepts and how they relate, by name, in one call; what is there is reported.",
+        "Add concepts and their relationships, by name, in one call; those that exist "
+        "are reported.",
         says=_say_batch,
         writes=True,
         toolset=_MORE,
@@ -543,7 +543,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "declare_relationship_type",
         Knowledge.declare_relationship_type,
         "Declare a relationship type",
-        "Make a type of relationship of your own usable, such as works_at.",
+        "Declare a relationship type of your own, such as works_at.",
         says=_say_declared,
         writes=True,
         toolset=_MORE,
@@ -552,7 +552,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_context",
         Knowledge.get_context,
         "Context for a question",
-        "What is known about a question in one text: explanations, relations, contradictions.",
+        "What is known about a question, as one text: explanations, relationships, contradictions.",
         says=_say_context,
         toolset=_MORE,
         example={"query": "how does sorting work"},
@@ -561,7 +561,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "confirm_concept",
         Knowledge.confirm_concept,
         "Confirm concept",
-        "Record that a concept was found to hold, by whom and how; its certainty rises.",
+        "Record that a concept was found to be true, by whom and how; its certainty rises.",
         says=_say_evidence,
         writes=True,
         toolset=_MORE,
@@ -570,7 +570,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "refute_concept",
         Knowledge.refute_concept,
         "Refute concept",
-        "Record that a concept was found not to hold; its certainty falls.",
+        "Record that a concept was found to be false; its certainty falls.",
         says=_say_evidence,
         writes=True,
         toolset=_MORE,
@@ -579,7 +579,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "review_knowledge",
         Knowledge.review_knowledge,
         "Review knowledge",
-        "What wants attention: contested, stale, orphaned and duplicate concepts.",
+        "What needs attention: contested, stale, orphaned and duplicate concepts.",
         says=_say_review,
         toolset=_MORE,
     ),
@@ -587,7 +587,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_graph",
         Knowledge.get_graph,
         "Graph",
-        "Concepts with their places in a picture: in layers by prerequisites, with links between.",
+        "Concepts with their coordinates in a picture: in layers by prerequisites, with "
+        "their links.",
         says=lambda answer: answer["message"],
         toolset=_MORE,
     ),
@@ -595,7 +596,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "merge_concepts",
         Knowledge.merge_concepts,
         "Merge concepts",
-        "Make one concept stand for two that mean the same; the other can be restored.",
+        "Merge two concepts that mean the same; the duplicate can be restored.",
         says=_say_merged,
         writes=True,
         toolset=_MORE,
@@ -624,9 +625,9 @@ OPERATIONS: tuple[Operation, ...] = (
         service=_knowledge,
         toolset="admin",
         title="Purge knowledge",
-        description="Erase a concept with all that is about it, or a relationship, for good: from "
-        "the log, every branch, every past moment and the index. Without confirm it says what "
-        "would go.",
+        description="Erase a concept with everything about it, or a relationship, for good: from "
+        "the log, every branch, every past moment and the index. Without confirm it "
+        "shows what would be erased.",
         summarise=_say_purged,
         render=_plain,
         destructive=True,

@@ -40,12 +40,12 @@ _TEXT = {"minLength": 1, "maxLength": limits.EXPLANATION_CHARS_MAX}
 _LEVEL = {"maxLength": limits.PLACE_CHARS_MAX}
 
 ConceptId = Annotated[str, Param("Id or name")]
-SourceId = Annotated[str, Param("Where it leads from: id or name")]
-TargetId = Annotated[str, Param("Where it leads to: id or name")]
-ValidFrom = Annotated[str | None, Param("Since when it holds: 2019, 2019-05-01", quiet=True)]
-ValidTo = Annotated[str | None, Param("The first moment at which it no longer holds", quiet=True)]
-ValidAt = Annotated[str | None, Param("Only what held then: 2019, 2019-05-01")]
-Source = Annotated[str | None, Param("Where it was learnt: a document, a person", quiet=True)]
+SourceId = Annotated[str, Param("Where it starts: id or name")]
+TargetId = Annotated[str, Param("Where it ends: id or name")]
+ValidFrom = Annotated[str | None, Param("Since when it is true: 2019, 2019-05-01", quiet=True)]
+ValidTo = Annotated[str | None, Param("The first moment at which it is no longer true", quiet=True)]
+ValidAt = Annotated[str | None, Param("Only what was true then: 2019, 2019-05-01")]
+Source = Annotated[str | None, Param("Where it comes from: a document, a person", quiet=True)]
 Learner = Annotated[str | None, Param("Who learns; the caller by default")]
 ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]
 Explanation = Annotated[str, Param("What the concept means", quiet=True, advertised=_TEXT)]
@@ -57,7 +57,7 @@ CertaintyBound = Annotated[
     float, Param("A certainty from 0 to 100", ge=0, le=100, strict=True, quiet=True)
 ]
 MinCertainty = Annotated[
-    float | None, Param("Only as certain as this", ge=0, le=100, strict=True, quiet=True)
+    float | None, Param("Only at least this certain", ge=0, le=100, strict=True, quiet=True)
 ]
 RelationshipLabel = Annotated[
     str,
@@ -67,7 +67,7 @@ LabelFilter = Annotated[str | None, Param("Only relationships of this type", qui
 Direction = Annotated[
     str,
     Param(
-        "Which way relationships lead",
+        "Direction of the relationships",
         quiet=True,
         advertised={"enum": ["incoming", "outgoing", "both"]},
     ),

@@ -122,7 +122,7 @@ class ConceptRecords:
             )
         if not named:
             raise ConceptNotFound(
-                f"There never was a concept {given!r} on this branch.",
+                f"There was never a concept {given!r} on this branch.",
                 field=field,
                 resource_id=given,
             )
@@ -162,7 +162,7 @@ class ConceptRecords:
             return ConceptNotFound(message, field=field, resource_id=given)
         return ConceptNotFound(
             f"{message} Did you mean {', '.join(map(repr, similar))}?",
-            hint="Name one of `similar`, or search with search_concepts_semantic.",
+            hint="Use one of `similar`, or search with search_concepts_semantic.",
             field=field,
             resource_id=given,
             similar=similar,
@@ -316,8 +316,7 @@ def _ambiguous(given: str, named: Sequence[Concept], field: str) -> AmbiguousNam
     more = ["others"] if len(listed) > _CANDIDATES_LISTED else []
     return AmbiguousName(
         f"{len(named)} concepts are called {given!r}.",
-        hint="Give the id of the one that is meant: "
-        f"{', '.join(listed[:_CANDIDATES_LISTED] + more)}.",
+        hint=f"Give the id of the one you mean: {', '.join(listed[:_CANDIDATES_LISTED] + more)}.",
         field=field,
         invalid_value=given,
         candidates=candidates,

@@ -52,7 +52,7 @@ class Relationships(Concepts):
         relationship_type: RelationshipLabel,
         *,
         strength: Strength = 1.0,
-        notes: Annotated[str | None, Param("What else there is to say", quiet=True)] = None,
+        notes: Annotated[str | None, Param("Anything else worth knowing", quiet=True)] = None,
         valid_from: ValidFrom = None,
         valid_to: ValidTo = None,
         branch: BranchName = None,
@@ -97,7 +97,7 @@ class Relationships(Concepts):
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> RelationshipWritten:
-        """Take a relationship back.
+        """Delete a relationship.
 
         Raises:
             RelationshipNotFound: The concepts are not so related.
@@ -194,7 +194,7 @@ class Relationships(Concepts):
                 hint=(
                     "Try a larger max_depth."
                     if max_depth < limits.PATH_DEPTH_MAX
-                    else "get_related_concepts of either shows what they have in common."
+                    else "get_related_concepts shows what each of them is related to."
                 ),
             )
         length = len(path) - 1
@@ -280,7 +280,7 @@ def _refuse_opposite(records: ConceptRecords, source_id: str, target_id: str, la
         return
     words = "the other way round" if label == "supersedes" else f"by {opposites[label][2]}"
     raise ValidationFailed(
-        f"These concepts are related {words}: {label} would say the opposite.",
+        f"These concepts are related {words}: {label} would contradict that.",
         field="relationship_type",
         invalid_value=label,
         resource_id=key,

@@ -58,7 +58,7 @@ def review(
     counts = {name: len(items) for name, items in found.items()} | {"duplicates": len(twins)}
     note = None
     if len(concepts) >= limits.REVIEWED_MAX:
-        note = f"Only {limits.REVIEWED_MAX:,} concepts were looked at."
+        note = f"Only {limits.REVIEWED_MAX:,} concepts were checked."
     return KnowledgeReview(
         contested=found["contested"][:limit],
         stale=found["stale"][:limit],
@@ -113,7 +113,7 @@ def _find_stale(
         if key in latest:
             latest[key] = max(latest[key], at)
     oldest = sorted((at, key) for key, at in latest.items() if at < before)
-    return [_item(concepts, key, f"untouched since {moments.iso(at)}") for at, key in oldest]
+    return [_item(concepts, key, f"unchanged since {moments.iso(at)}") for at, key in oldest]
 
 
 def _find_orphaned(concepts: Listed, links: Sequence[Mapping[str, Any]]) -> list[ReviewItem]:

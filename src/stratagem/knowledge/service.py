@@ -64,11 +64,11 @@ class Knowledge(Curation):
             }
         outbox, troubles = self._services.outbox(), self._services.troubles()
         if outbox["failed"]:
-            note = "`stratagem outbox status` says why, `stratagem outbox retry` tries them again."
+            note = "`stratagem outbox status` shows why, `stratagem outbox retry` sends them again."
             return StoreStatistics(events, outbox, "error", note)
         if troubles:
             told = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
-            note = f"{told}. Writes wait in the outbox; get_tool_availability says what works."
+            note = f"{told}. Writes wait in the outbox; get_tool_availability shows what works."
             return StoreStatistics(events, outbox, "degraded", note)
         return StoreStatistics(events, outbox, "healthy")
 
@@ -76,7 +76,7 @@ class Knowledge(Curation):
         self,
         *,
         concept: Annotated[
-            str | None, Param("Only what is around this one: id or name; default: all")
+            str | None, Param("Only what is near this one: id or name; default: all")
         ] = None,
         depth: Annotated[int, Param("Steps around it", ge=1, le=5, strict=True)] = 2,
         limit: Annotated[
@@ -139,7 +139,7 @@ class Knowledge(Curation):
         topic: Topic = None,
         valid_at: ValidAt = None,
         include_superseded: Annotated[
-            bool, Param("Also what was replaced; it comes last", strict=True)
+            bool, Param("Include what was replaced; it comes last", strict=True)
         ] = False,
         cursor: Cursor = None,
         branch: BranchName = None,
@@ -325,7 +325,7 @@ class Knowledge(Curation):
                 f"`min_certainty` {low:g} is above `max_certainty` {high:g}.",
                 field="min_certainty",
                 invalid_value=low,
-                hint="Exchange the two.",
+                hint="Swap the two values.",
             )
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
@@ -349,5 +349,5 @@ def _search_note(found: Found, what_shows_all: str) -> str | None:
         notes.append(f"Superseded and left out: {found.replaced}; {what_shows_all} shows them.")
     if found.ranking.waiting:
         waiting = found.ranking.waiting
-        notes.append(f"{waiting} texts wait for their vectors; words find them already.")
+        notes.append(f"{waiting} texts have no vector yet; they are found by words only.")
     return " ".join(notes) or None

@@ -309,7 +309,7 @@ def export_to(
     """
     if path.exists() and not overwrite:
         raise ValidationFailed(
-            f"There is something at {path} already.", field="file", hint="Name another, or --force."
+            f"{path} exists already.", field="file", hint="Choose another name, or pass --force."
         )
     with foundation.store.snapshot() as reader:
         records = ConceptRecords(reader, foundation.views.view(reader, branch, as_of))
@@ -432,7 +432,7 @@ def _refuse_link(file: Path, folder: Path) -> None:
     """Refuse to write a file where a link would lead out of the folder."""
     if file.is_symlink() or not file.parent.resolve().is_relative_to(folder.resolve()):
         raise ValidationFailed(
-            f"{file} would be written through a link.",
+            f"{file} is a link, and exports do not write through links.",
             field="file",
             hint="Remove the link, or export into an empty folder.",
         )

@@ -36,7 +36,7 @@ def read_moment(text: object, *, field: str, zone: tzinfo) -> int | None:
         return _microseconds(str(text).strip(), zone)
     except (ValueError, OverflowError) as error:
         raise ValidationFailed(
-            f"`{field}` is a moment in ISO 8601; it was {str(text)[:100]!r}.",
+            f"`{field}` must be a moment in ISO 8601; it was {str(text)[:100]!r}.",
             field=field,
             invalid_value=str(text)[:100],
             hint="Write 2019, 2019-05, 2019-05-01 or 2019-05-01T12:00:00Z.",
@@ -60,7 +60,7 @@ def refuse_reversed(period: Mapping[str, Any]) -> None:
         raise ValidationFailed(
             "`valid_to` is not after `valid_from`.",
             field="valid_to",
-            hint="`valid_to` is the first moment at which it no longer holds.",
+            hint="`valid_to` is the first moment at which it is no longer true.",
         )
 
 

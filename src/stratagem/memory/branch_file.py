@@ -87,10 +87,10 @@ class BranchFile:
     def _record_draft(self, record: Mapping[str, Any]) -> Draft:
         """Return the event that writes a record of a portable kind, as it was exported."""
         if self._namespace is not None:
-            raise InvalidRecord("a state cell or vector stays in its own namespace: name no other")
+            raise InvalidRecord("a state cell or vector keeps its own namespace; choose no other")
         kind = self._kinds.find_record(field_of(record, "kind"))
         if kind is None or not kind.portable or kind.writes is None:
-            raise InvalidRecord(f"its kind {record['kind']!r} is none that can be imported")
+            raise InvalidRecord(f"its kind {record['kind']!r} cannot be imported")
         content = field_of(record, "content")
         key = check_names(field_of(record, "key"), field="key", chars_max=limits.KEY_CHARS_MAX)
         # A collection is part of the namespace of its vectors.
@@ -99,14 +99,14 @@ class BranchFile:
             field_of(record, "namespace"), field="namespace", chars_max=chars_max
         )
         if not isinstance(content, Mapping):
-            raise InvalidRecord("its content is no object")
+            raise InvalidRecord("its content is not an object")
         values.encode(content, field="content")
         try:
             self._kinds.project(kind.writes, content, key)
             if kind.validate is not None:
                 kind.validate(content)
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidRecord(f"it is no {kind.name}: {error}") from error
+            raise InvalidRecord(f"it is not a {kind.name}: {error}") from error
         return Draft(kind.writes, dict(content), Space(kind.name, namespace), key)
 
 
@@ -173,20 +173,20 @@ class _Seal:
         header = self._header
         said = (header.get("entries"), header.get("events"), header.get("records", 0))
         if said != tuple(self._counts.values()):
-            raise InvalidRecord("it does not hold as many entries and events as it says")
+            raise InvalidRecord("it does not hold as many entries and events as its last line says")
 
     def _end(self, line: JsonLine) -> None:
         said, found = line.record.get("lines"), line.number - 1
         if said != found:
             raise InvalidRecord(f"{said} lines were exported, {found} are here")
         if line.record.get("sha256") != self._digest.hexdigest():
-            raise InvalidRecord("the lines above it are not the ones that were exported")
+            raise InvalidRecord("the lines above it were altered since the export")
         self._ended = True
 
 
 def _check_header(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if record.get("format") != FORMAT:
-        raise InvalidRecord(f"it does not begin an export: its format is not {FORMAT!r}")
+        raise InvalidRecord(f"it is not the first line of an export: its format is not {FORMAT!r}")
     version = record.get("version")
     if version != VERSION:
         raise InvalidRecord(

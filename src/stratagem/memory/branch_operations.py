@@ -233,11 +233,13 @@ class BranchOperations(BoundSystem):
         name: NewName,
         *,
         source: Annotated[
-            str | None, Param("The deleted branch, where it is to get another name")
+            str | None, Param("The deleted branch, if it should get another name")
         ] = None,
         as_of: Annotated[
             str | int | None,
-            Param("Of several deleted ones: the last that was made by this moment", time="moment"),
+            Param(
+                "Of several deleted ones: the last one created before this moment", time="moment"
+            ),
         ] = None,
         request_id: RequestId = None,
     ) -> BranchInfo:
@@ -303,10 +305,10 @@ class BranchOperations(BoundSystem):
         if not made:
             name, first = namesakes[0].name, min(namesakes, key=lambda each: each.id)
             raise BranchNotFound(
-                f"No deleted branch named {name!r} had been made by then.",
+                f"No deleted branch named {name!r} was created before that.",
                 field="as_of",
                 branch=name,
-                hint=f"The first was made at {self._info(reader, first).created}.",
+                hint=f"The first was created at {self._info(reader, first).created}.",
             )
         return max(made, key=lambda each: each.id)
 
@@ -326,7 +328,7 @@ class BranchOperations(BoundSystem):
         compare: Annotated[str, Param("The branch to compare with")],
         *,
         compare_as_of: Annotated[
-            str | int | None, Param("That one as it was at this moment", time="moment")
+            str | int | None, Param("The other branch as it was at this moment", time="moment")
         ] = None,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -403,7 +405,7 @@ class BranchOperations(BoundSystem):
         branch: BranchName = None,
         strategy: MergeStrategy = None,
         decisions: Decisions = None,
-        preview: Annotated[bool, Param("Say what would change, and change nothing")] = False,
+        preview: Annotated[bool, Param("Only show what would change")] = False,
         request_id: RequestId = None,
     ) -> MergeResult:
         """Merge a branch into the current one, or say what that would do.
@@ -478,7 +480,8 @@ class BranchOperations(BoundSystem):
             theirs = values.decode(version.payload) if version and version.payload else None
             if isinstance(theirs, Mapping) and theirs.get(field) != each.before.get(field):
                 raise PermissionDenied(
-                    f"The {each.space.kind} {each.key!r} is another caller's on each branch.",
+                    f"The {each.space.kind} {each.key!r} belongs to a different caller on "
+                    "each branch.",
                     field="source",
                     required="gateway:admin",
                     hint="Remove yours from the source, or ask an administrator to merge.",
@@ -576,9 +579,9 @@ def _name_taken(name: str, deleted: str, *, any_deleted: bool) -> BranchExists:
         f"There is a live branch named {name!r}.",
         field="name",
         branch=name,
-        hint=f"To bring the deleted one back, give `source` {deleted!r}, and a `name` that is free."
+        hint=f"To restore the deleted one, give `source` {deleted!r} and a free `name`."
         if any_deleted
-        else "Nothing has to be restored.",
+        else "There is nothing to restore.",
     )
 
 
@@ -586,8 +589,8 @@ def _say_namesakes(name: str, created: Sequence[str]) -> str:
     """Say how to bring back the other deleted branches of a name."""
     times = ", ".join(created[-_TIMES_SHOWN:])
     return (
-        f"Other branches named {name!r} were deleted too, made at {times}. To bring one back, give "
-        f"`source` {name!r}, its time as `as_of`, and a `name` that is free."
+        f"Other branches named {name!r} were deleted too, created at {times}. To restore "
+        f"one, give `source` {name!r}, its time as `as_of`, and a free `name`."
     )
 
 

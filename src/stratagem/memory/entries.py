@@ -479,7 +479,7 @@ def check_tags(tags: Iterable[str]) -> list[str]:
     """Return tags in order, each once."""
     if not isinstance(tags, list | tuple | set | frozenset):
         raise ValidationFailed(
-            "`tags` is a list of strings.",
+            "`tags` must be a list of strings.",
             field="tags",
             hint=f"Send [{tags!r}] instead." if isinstance(tags, str) else "",
         )

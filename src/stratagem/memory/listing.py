@@ -68,7 +68,7 @@ _FILTERED_AT_ONCE: Final = 500
 _MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 ValueKind = Literal["text", "number", "boolean", "list", "object", "null"]
-Prefix = Annotated[str | None, Param("List keys that begin so")]
+Prefix = Annotated[str | None, Param("List keys with this prefix")]
 EntryOrder = Annotated[Literal["newest", "key"], Param("By time or by key", quiet=True)]
 EventOrder = Annotated[Literal["oldest", "newest"], Param("Which comes first", quiet=True)]
 EventLabel = Annotated[str | None, Param("Only events with this label", quiet=True)]
@@ -81,7 +81,7 @@ AfterSequence = Annotated[
 ]
 PageLimit = Annotated[
     int,
-    Param("How many to a page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES),
+    Param("How many per page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES),
 ]
 
 
@@ -99,7 +99,7 @@ class Listings(BoundSystem):
         branch: BranchName = None,
         as_of: AsOf = None,
         cursor: Cursor = None,
-        actor: Annotated[str | None, Param("Only what this one wrote")] = None,
+        actor: Annotated[str | None, Param("Only what this caller wrote")] = None,
         kind: Annotated[ValueKind | None, Param("Only values of this kind")] = None,
         since: Annotated[
             str | int | None, Param("Written since then, in the words of `as_of`", time="moment")

@@ -76,9 +76,7 @@ Answer = dict[str, Any]
 
 _HistoryLimit = Annotated[
     int,
-    Param(
-        "How many to a page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES
-    ),
+    Param("How many per page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES),
 ]
 _TOOLSET: Final = "memory_plus"
 # Room for what an answer says about having been cut.
@@ -155,7 +153,9 @@ def recall(
         raise MissingRequired("Give a key, or keys.", field="key")
     if key is None and keys is None:
         if path is not None:
-            raise MissingRequired("`path` is a place in an entry: give its key.", field="key")
+            raise MissingRequired(
+                "`path` is a place in an entry: give the key of the entry.", field="key"
+            )
         listed = memory.list(
             prefix,
             tags=tags,
@@ -360,7 +360,7 @@ def say_empty_list(answer: Mapping[str, Any]) -> str:
     if tags:
         return f"Nothing there has all of these tags. Tags in use: {', '.join(tags)}."
     nothing = "There are no such entries."
-    said = [f"No key begins so. Near: {', '.join(near)}." if near else nothing]
+    said = [f"No key has this prefix. Similar keys: {', '.join(near)}." if near else nothing]
     if elsewhere:
         said.append(f"Namespaces with such entries: {', '.join(elsewhere)}.")
     return " ".join(said)
@@ -406,7 +406,9 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         said.append(f"Near: {', '.join(near)}.")
         begin = key.rstrip(WILDCARDS)
         if sum(each.startswith(begin) for each in near) > 1:
-            said.append(advise(f"strata_recall with prefix {begin!r} lists all that begin so."))
+            said.append(
+                advise(f"strata_recall with prefix {begin!r} lists all keys with this prefix.")
+            )
     if elsewhere:
         names = " and ".join(map(repr, elsewhere))
         found = f"{words.operation} with key {key!r} and namespace {elsewhere[0]!r}"
@@ -421,7 +423,7 @@ HISTORY_WORDS: Final = MissWords("was ever stored", "strata_history")
 def _say_time(answer: Mapping[str, Any]) -> list[str]:
     told = {
         "forgotten": "It was forgotten at",
-        "erased": "Retention erased what it held then, written at",
+        "erased": "Retention erased its value of that time, written at",
         "expired": "It expired at",
         "later": "It was stored later, at",
     }.get(answer.get("reason", ""))
@@ -541,7 +543,7 @@ def _say_compared(answer: Mapping[str, Any]) -> str:
         f"{each['change']} {each.get('title') or each['key']} ({each['side']})"
         for each in answer["results"][:20]
     ]
-    return with_note(lines or ["They are alike."], answer)
+    return with_note(lines or ["There are no differences."], answer)
 
 
 def _say_graph(answer: Mapping[str, Any]) -> str:
@@ -578,7 +580,7 @@ def _say_restored(answer: Mapping[str, Any]) -> str:
     if not answer["kept"]:
         return said
     verb = "was" if answer["kept"] == 1 else "were"
-    return f"{said} {plural(answer['kept'], 'key')} {verb} in use and left alone."
+    return f"{said} {plural(answer['kept'], 'key')} {verb} in use and left unchanged."
 
 
 def _memory(foundation: Foundation, caller: Caller) -> Memory:
@@ -686,7 +688,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.activity,
         toolset=_TOOLSET,
         title="Activity",
-        description="When was how much written? Counts events over time, on all branches.",
+        description="How much was written when? Counts events over time, on all branches.",
         service=_memory,
         summarise=_say_activity,
         read_only=True,
@@ -697,7 +699,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.sessions,
         toolset=_TOOLSET,
         title="Sessions",
-        description="List the latest conversations, with when they were and how they began.",
+        description="List the latest conversations: when they took place and how they began.",
         service=_memory,
         summarise=_say_sessions,
         read_only=True,
@@ -742,8 +744,8 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.explain_search,
         toolset=_TOOLSET,
         title="Explain a search",
-        description="Search, and say of each hit why it was found: which words match, and how "
-        "near its meaning is.",
+        description="Search, and explain each hit: which words match, and how similar its "
+        "meaning is.",
         service=_memory,
         summarise=_say_explained,
         read_only=True,
@@ -754,8 +756,8 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.explain_miss,
         toolset=_TOOLSET,
         title="Explain a miss",
-        description="Why is nothing stored under this key? Says whether it was forgotten or has "
-        "expired, which keys are near, and which namespaces have it.",
+        description="Why is nothing stored under this key? Tells whether it was forgotten "
+        "or has expired, which keys are similar, and which namespaces have it.",
         service=_memory,
         summarise=say_miss,
         read_only=True,
@@ -788,8 +790,8 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         Memory.restore_namespace,
         toolset=_TOOLSET,
         title="Restore a namespace",
-        description="Store again what a namespace held at a moment and holds no more. What is "
-        "stored under a key now is left as it is.",
+        description="Store again what a namespace held at a moment and no longer holds. "
+        "Keys that have a value now are left unchanged.",
         service=_memory,
         summarise=_say_restored,
         idempotent=True,

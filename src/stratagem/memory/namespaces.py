@@ -30,7 +30,7 @@ __all__ = ["Namespaces"]
 NamespaceName = Annotated[str, Param("The namespace", quiet=True)]
 Before = Annotated[
     str | int,
-    Param("The moment to bring back: `before` of the deletion, or any other", time="moment"),
+    Param("The moment to restore: `before` of the deletion, or any other", time="moment"),
 ]
 # As many are read, and written, at a time; all of them in one transaction.
 _AT_ONCE: Final = 1_000

@@ -144,7 +144,7 @@ def _say_found(answer: Mapping[str, Any]) -> str:
     if not answer["results"]:
         place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
         look = advise(
-            "strata_recall without a key lists what is stored, by prefix or tags where given."
+            "strata_recall without a key lists what is stored, by prefix or tags if given."
         )
         return with_note([f"Nothing was found{place}. {look}"], answer)
     lines = [
@@ -172,7 +172,7 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
     )
     for relation in ("reply_to", "reply"):
         if other := hit.get(relation):
-            shown = other.get("passage", "see its own place in this list")
+            shown = other.get("passage", "see its own hit in this list")
             yield f"   {relation.replace('_', ' ')} @{other['sequence']}: {shown}"
 
 
@@ -263,7 +263,7 @@ def _count_differences(answer: Mapping[str, Any]) -> str:
     compare, branch = answer["compare"], answer["branch"]
     said = (
         f"{compare}: {answer['added']} added, {answer['removed']} removed, "
-        f"{answer['changed']} changed since it was like {branch}"
+        f"{answer['changed']} changed since it equalled {branch}"
     )
     if answer["ours"]:
         said += f"; {branch} changed {answer['ours']}"
@@ -357,8 +357,8 @@ def _say_purged(answer: Mapping[str, Any]) -> str:
         said.append(f"Records that quoted it lost their content: {_counts(answer['copies'])}.")
     if answer.get("elsewhere"):
         said.append(
-            f"The same text is left in: {_counts(answer['elsewhere'])}. Search for it, and purge "
-            "or forget what should go too."
+            f"The same text is still in: {_counts(answer['elsewhere'])}. Search for it, and "
+            "purge or forget what should be removed too."
         )
     return " ".join([*said, answer["note"]])
 
@@ -419,7 +419,7 @@ _BRANCH_COMMANDS: Final = (
     ),
     _branch_command(
         "switch",
-        "Say how to work on another branch: a command remembers none.",
+        "Explain how to work on another branch: commands do not remember one.",
         takes=("name",),
         handler="branches.switch",
     ),
@@ -433,7 +433,7 @@ _BRANCH_COMMANDS: Final = (
     ),
     _branch_command(
         "diff",
-        "Show what another branch and --branch changed since they were alike.",
+        "Show what another branch and --branch changed since they were equal.",
         takes=("compare",),
         also=("as_of", "cursor"),
         renderer="differences.show_diff",
@@ -447,7 +447,7 @@ _BRANCH_COMMANDS: Final = (
     ),
     _branch_command(
         "restore",
-        "Bring back a deleted branch; with --source under another name.",
+        "Restore a deleted branch; with --source under another name.",
         takes=("name",),
         also=("source", "as_of", "request_id"),
         renderer="branches.show_done",

@@ -39,7 +39,7 @@ else:
 __all__ = ["Overviews", "kind_of"]
 
 Buckets = Annotated[
-    int, Param("Into how many equal stretches", ge=1, le=limits.ACTIVITY_BUCKETS_MAX)
+    int, Param("Into how many equal intervals", ge=1, le=limits.ACTIVITY_BUCKETS_MAX)
 ]
 OneNamespace = Annotated[str | None, Param("Only this one; default: all")]
 _TITLE_CHARS: Final = 100

@@ -83,5 +83,5 @@ def _add(known: list[Any], new: Any) -> None:
 def _text(record: Mapping[str, Any], name: str) -> str:
     text = record.get(name)
     if not isinstance(text, str):
-        raise InvalidRecord(f"its {name} is no text")
+        raise InvalidRecord(f"its {name} is not text")
     return text

@@ -417,7 +417,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             ]
             said.append(f"Nearest, but too weak to be a hit: {', '.join(names)}.")
         if ranking.waiting:
-            said.append(f"{ranking.waiting} texts wait for their vectors; words find them already.")
+            said.append(
+                f"{ranking.waiting} texts have no vector yet; they are found by words only."
+            )
         return " ".join(said) or None
 
     def _read_kinds(self, kinds: Sequence[str] | None) -> tuple[set[str], list[str]]:
@@ -634,8 +636,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         choose = 'choose one with strata_branch, action "switch"'
         if live is not None:
             return None, (
-                f"The branch {name!r} that you work on was deleted, and another one has its name "
-                f"now: nothing is read or written until you {choose}, or bring yours back with "
+                f"Your current branch {name!r} was deleted, and another branch has its name "
+                f"now: nothing is read or written until you {choose}, or restore yours with "
                 f'strata_branch, action "restore", source {name!r} and another name.'
             )
         deleted = reader.branches.deleted_by_name(name)
@@ -645,7 +647,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         view = View(deleted, reader.branches.lineage(deleted), self._store.now())
         return view, (
             f"The branch {name!r} was deleted: nothing is read or written until you {choose}, "
-            f"or bring it back with {restore}."
+            f"or restore it with {restore}."
         )
 
     def instructions(self) -> list[Instruction]:
@@ -707,9 +709,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         erased = self._foundation.purge(
             self._caller, space=entries(where), key=key, sequence=sequence
         )
-        note = "Backups and exports made earlier are out of reach."
+        note = "Backups and exports made earlier are not changed."
         if erased.pending:
-            note += " Somebody was reading: purge again to clear the last pages of the file."
+            note += " Another process was reading the file: purge again to clear its last pages."
         results = {"kept_result": erased.results} if erased.results else {}
         return Purged(
             erased.events, {**erased.copies, **results}, {**erased.elsewhere}, erased.pending, note
@@ -810,13 +812,13 @@ def _check_action(action: str, given: set[str]) -> None:
 def _check_query(query: str) -> None:
     """Refuse a query that says nothing; unlike a name it may have several lines."""
     if not query.strip():
-        raise ValidationFailed("`query` must be text with something in it.", field="query")
+        raise ValidationFailed("`query` must be text that is not empty.", field="query")
     if len(query) > limits.QUERY_CHARS_MAX:
         raise ValidationFailed(
             f"`query` is {len(query):,} characters long; the limit is {limits.QUERY_CHARS_MAX:,}.",
             field="query",
             limit=limits.QUERY_CHARS_MAX,
-            hint="Search for its most telling words.",
+            hint="Search for its most specific words.",
         )
     values.encode(query, field="query")
 

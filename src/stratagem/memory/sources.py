@@ -227,7 +227,7 @@ def _object(path: Path, number: int, data: bytes) -> dict[str, Any]:
         try:
             record = orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            raise InvalidRecord(f"it is not whole JSON ({error.msg})") from error
+            raise InvalidRecord(f"it is not complete JSON ({error.msg})") from error
         if not isinstance(record, dict):
             raise InvalidRecord("it is not a JSON object")
     return record
@@ -262,4 +262,4 @@ def _microseconds(text: object) -> int:
         moment = datetime.fromisoformat(str(text))
         return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError) as error:
-        raise InvalidRecord(f"{text!r} is no time in ISO 8601 with an offset") from error
+        raise InvalidRecord(f"{text!r} is not a time in ISO 8601 with an offset") from error

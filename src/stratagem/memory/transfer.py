@@ -100,7 +100,9 @@ def export_branch(
     """
     if path.exists() and not overwrite:
         raise ValidationFailed(
-            f"There is a file at {path} already.", field="file", hint="Name another, or --force."
+            f"There is a file at {path} already.",
+            field="file",
+            hint="Choose another name, or pass --force.",
         )
     with foundation.store.snapshot() as reader:
         view = _end_at_head(reader, foundation.views.view(reader, branch, as_of))
@@ -227,7 +229,9 @@ def _source(path: Path, form: str, namespace: str | None, caller: Caller, kinds:
     if form == "stratagem":
         return BranchFile(path, namespace, kinds)
     if form not in SOURCES:
-        raise ValidationFailed(f"There is no form {form!r}.", field="format", allowed=list(FORMATS))
+        raise ValidationFailed(
+            f"There is no format {form!r}.", field="format", allowed=list(FORMATS)
+        )
     return SOURCES[form](path, namespace or caller.namespace)
 
 
@@ -347,5 +351,6 @@ def _check_counts(
             f"The branch shows {found['entry']} entries, {found['event']} events and "
             f"{found['record']} other records; its tallies say {counts['entries']}, "
             f"{counts['events']} and {counts['records']}. Nothing was exported.",
-            hint="Something may have been purged meanwhile: try again, then `stratagem doctor`.",
+            hint="Something may have been purged meanwhile: try again; if it happens again, "
+            "run `stratagem doctor`.",
         )

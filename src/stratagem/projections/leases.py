@@ -62,7 +62,7 @@ class Lease:
                 return
             sleep(_BETWEEN_TRIES_SECONDS)
         raise StorageBusy(
-            f"Another process delivers {self._projection} and did not stop.",
+            f"Another process is still delivering to {self._projection}.",
             projection=self._projection,
         )
 

@@ -171,7 +171,7 @@ class Projections:
             f"There is no projection {name!r} here.",
             field="name",
             allowed=list(known),
-            hint=_HINTS.get(name, "`stratagem projections list` shows those there are."),
+            hint=_HINTS.get(name, "`stratagem projections list` shows the projections."),
         )
 
 

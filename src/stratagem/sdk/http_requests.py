@@ -173,8 +173,8 @@ class ServerEndpoint:
             answer = None
         if not isinstance(answer, dict):
             raise ServiceUnavailable(
-                f"The server answered {response.status_code} with something that is no object: "
-                f"{response.text[:200].strip()!r}.",
+                f"The server answered {response.status_code} with something that is not a "
+                f"JSON object: {response.text[:200].strip()!r}.",
                 status=response.status_code,
                 hint="Is this the address of a Stratagem server?",
             )
@@ -209,9 +209,9 @@ def _check_url(url: str) -> None:
         fine = False
     if not fine:
         raise ValidationFailed(
-            f"{url!r} is no address of a server.",
+            f"{url!r} is not the address of a server.",
             field="url",
-            hint="It begins with http:// or https://, as `stratagem serve` prints it.",
+            hint="It begins with http:// or https://; `stratagem serve` prints it.",
         )
 
 
@@ -221,7 +221,7 @@ def _check_header(name: str, value: str | None) -> None:
         return
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         raise ValidationFailed(
-            f"The {name} has characters that no {name} has.",
+            f"The {name} has characters that are not allowed in a {name}.",
             field=name,
             hint=f"Check that the whole {name} was copied, and nothing else.",
         )
@@ -231,13 +231,14 @@ def unreachable_error(base: str, error: Exception) -> ServiceUnavailable:
     """Return the error for a server that did not answer."""
     if isinstance(error, httpx2.DecodingError):
         return ServiceUnavailable(
-            f"What the server at {base} answered cannot be read: {error}.",
+            f"The answer of the server at {base} cannot be read: {error}.",
             hint="Is this the address of a Stratagem server?",
         )
     if isinstance(error, httpx2.ReadTimeout):
         return ServiceUnavailable(
             f"The server at {base} did not answer in time.",
-            hint="It may still be at work: look before you repeat, or allow a longer timeout.",
+            hint="It may still be working: check the result before you repeat the call, "
+            "or allow a longer timeout.",
         )
     return ServiceUnavailable(
         f"The server at {base} cannot be reached: {str(error) or type(error).__name__}.",
@@ -256,7 +257,7 @@ def _encode_arguments(given: Mapping[str, Any]) -> bytes:
     body = _encode_object(given)
     if len(body) > most:
         raise RequestTooLarge(
-            f"The request takes {len(body):,} bytes; a server takes {most:,}.", limit=most
+            f"The request has {len(body):,} bytes; a server accepts {most:,}.", limit=most
         )
     return body
 

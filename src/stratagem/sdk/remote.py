@@ -47,7 +47,7 @@ __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
 
 ResultT = TypeVar("ResultT")
 
-# How long an answer is waited for, and for how long a request is sent again.
+# How long to wait for an answer, and for how long a request is sent again.
 _SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 15.0
 # Nothing was sent: the request can be repeated whatever it does.

@@ -70,12 +70,12 @@ class _Block:
     def require_open(self) -> str:
         """Return the id of the transaction, while it is open."""
         if self._id is None or self._over:
-            raise TransactionEnded("The transaction that this would be part of is over.")
+            raise TransactionEnded("The transaction of this object has ended.")
         return self._id
 
     def _refuse_again(self) -> None:
         if self._id is not None:
-            raise TransactionEnded("This transaction was entered before; begin another one.")
+            raise TransactionEnded("This transaction was used before; begin another one.")
         if self.scope.block() is not None:
             raise NotInTransaction("A transaction cannot be begun within another one.")
 

@@ -95,12 +95,12 @@ class OpenBlock:
     def require_open(self) -> Caller:
         """Return the caller within the transaction."""
         if self._caller is None or self._over:
-            raise TransactionEnded("The transaction that this would be part of is over.")
+            raise TransactionEnded("The transaction of this object has ended.")
         return self._caller
 
     def _refuse_again(self) -> None:
         if self._caller is not None:
-            raise TransactionEnded("This transaction was entered before; begin another one.")
+            raise TransactionEnded("This transaction was used before; begin another one.")
 
     def _enter(self, caller: Caller) -> None:
         self._caller = caller

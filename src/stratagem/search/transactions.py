@@ -93,7 +93,7 @@ class Transactions:
             assert branch.parent is not None, "a transaction is a fork"
             origin = reader.branches.by_id(branch.parent).name
         if begun.actor != caller.actor:
-            raise PermissionDenied("Somebody else has begun this transaction.")
+            raise PermissionDenied("Another caller has begun this transaction.")
         return self._within(caller, branch.name, origin)
 
     def confirm(self, caller: Caller) -> None:
@@ -107,7 +107,7 @@ class Transactions:
             raise TransactionEnded(
                 "The transaction took longer than its time limit; nothing of it was committed.",
                 transaction=state.id,
-                hint="Begin a new one, with a longer `time_limit` where it needs that.",
+                hint="Begin a new one, with a longer `time_limit` if needed.",
             )
 
     def arguments_for(self, caller: Caller, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -128,7 +128,7 @@ class Transactions:
             return arguments
         if named != caller.transaction.branch:
             raise NotInTransaction(
-                f"The transaction works on the branch {caller.transaction.branch!r} alone.",
+                f"The transaction works only on the branch {caller.transaction.branch!r}.",
                 field="branch",
                 branch=named,
             )
@@ -210,7 +210,7 @@ def _time_limit(given: timedelta | float) -> int:
     longest = limits.TRANSACTION_SECONDS_MAX
     if isinstance(seconds, bool) or not 0 < seconds <= longest:
         raise ValidationFailed(
-            f"`time_limit` is above zero and at most {longest:,} seconds.",
+            f"`time_limit` must be above zero and at most {longest:,} seconds.",
             field="time_limit",
             limit=longest,
         )

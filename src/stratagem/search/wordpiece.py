@@ -144,7 +144,7 @@ def _check(document: dict[str, Any]) -> None:
     if not known:
         from stratagem.errors import InternalFault
 
-        message = "The tokenizer file asks for rules that this reader does not know."
+        message = "The tokenizer file uses rules that this reader does not support."
         raise InternalFault(message)
 
 

@@ -1311,7 +1311,7 @@ def _with_value(decision: Mapping[str, Any], ours: Side, theirs: Side) -> Side:
         return {**kept, "value": decision["value"]}
     if not isinstance(decision["value"], Mapping):
         raise ValidationFailed(
-            "A record that is no entry is decided by an object with some of its fields.",
+            "Decide a record that is not an entry with an object of some of its fields.",
             field="decisions",
         )
     return {**kept, **decision["value"]}

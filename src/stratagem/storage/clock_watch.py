@@ -37,11 +37,12 @@ class ClockGap(NamedTuple):
         """What happened, what it means, and what to do, in words."""
         return (
             f"The log is {_length(self.seconds)} ahead of this machine's clock since "
-            f"@{self.since}: that write was made with a clock that was ahead, or the clock was set "
-            f"back since. Until the clock gets there, writes are dated just after "
-            f"{iso(self.latest)}; time limits still end by the clock. Check the clock. If it was "
+            f"@{self.since}: that write was made with a clock that was ahead, or the clock "
+            "was set back since. Until the clock reaches that time, writes are dated just "
+            f"after {iso(self.latest)}; time limits still follow the clock. Check the clock. "
+            "If it was "
             f"ahead, entries and tokens with a time limit that were written from @{self.since} on "
-            "end too late: write them again. Name moments from then on as @sequence."
+            "expire too late: write them again. Refer to moments since then as @sequence."
         )
 
 

@@ -103,8 +103,8 @@ def refuse_unfinished(value: str | None, path: str) -> None:
         return
     raise CopyUnfinished(
         f"The database is an unfinished copy of {mark.source}.",
-        hint=f"Repeat the `stratagem {mark.command}` that was interrupted to go on with it, or "
-        "repeat it with --discard to throw away what it wrote.",
+        hint=f"Repeat the interrupted `stratagem {mark.command}` to continue the copy, or "
+        "repeat it with --discard to delete what it wrote.",
         path=path,
         command=mark.command,
         source=mark.source,

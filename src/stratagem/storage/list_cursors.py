@@ -67,7 +67,7 @@ def read_list_cursor(cursor: str, check: int) -> tuple[ListAnchor, str]:
     if not (0 <= anchor.sequence <= OPEN_END and 0 <= anchor.time <= OPEN_END):
         _refuse("The cursor is not one that an earlier answer gave as `next`.")
     if anchor.check != check:
-        _refuse("The cursor belongs to another list: one of other records, or in another order.")
+        _refuse("The cursor belongs to another list, with other records or another order.")
     return anchor, position
 
 
@@ -88,6 +88,6 @@ def _refuse(message: str) -> NoReturn:
     raise ValidationFailed(
         message,
         field="cursor",
-        hint="Pass `next` of an earlier answer as it is, with the same parameters as there; leave "
-        "the cursor out to begin anew.",
+        hint="Pass `next` of an earlier answer as it is, with the same parameters; leave "
+        "the cursor out to start from the beginning.",
     )

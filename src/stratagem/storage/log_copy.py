@@ -61,9 +61,9 @@ def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None
     findings = target.examine(progress, (head.sequence, head.hash.hex()))
     if findings:
         raise DatabaseCorrupt(
-            f"The copy is not what the source is: {findings[0].what}",
+            f"The copy differs from the source: {findings[0].what}",
             where=findings[0].where,
-            hint="Examine the source with `stratagem doctor`, and copy it into an empty target.",
+            hint="Check the source with `stratagem doctor`, then copy it into an empty target.",
         )
     return Copied(head.sequence - begin, requests, vectors, head)
 
@@ -77,8 +77,8 @@ def _begin(source: Store, target: Store) -> int:
         return 0
     raise ImportRefused(
         "The target holds another log.",
-        hint="Name a target that is empty, or one that an earlier copy of this source began. "
-        "What an interrupted copy of another source left in it goes with --discard.",
+        hint="Choose an empty target, or one that an earlier copy of this source began. "
+        "--discard removes what an interrupted copy of another source left in it.",
         path=target.location,
     )
 

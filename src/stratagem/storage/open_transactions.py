@@ -80,7 +80,7 @@ def find_transaction(branches: BranchReader, id: str) -> Branch:  # noqa: A002 -
     """
     branch = branches.by_name(f"{TRANSACTION_MARK}{id}")
     if branch is None:
-        raise TransactionEnded("The transaction is over.", transaction=id)
+        raise TransactionEnded("The transaction has ended.", transaction=id)
     return branch
 
 

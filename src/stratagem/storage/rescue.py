@@ -231,9 +231,9 @@ def find_losses(salvage: Salvage, progress: Progress) -> Iterator[Finding]:
     for _ in rescue.events(progress):
         pass
     for where, about in _describe(rescue.losses):
-        yield Finding(f"Lost{about}: nothing of it can be read.", where, repairable=False)
+        yield Finding(f"Lost{about}: it cannot be read at all.", where, repairable=False)
     for first, last in ranges(rescue.unverified):
-        words = "It does not fit the event before it."
+        words = "It does not match the hash of the event before it."
         yield Finding(words, _name_run(first, last), repairable=False)
     for first, last in ranges(sorted(rescue.emptied)):
         words = "An event lost its content without a purge."

@@ -160,15 +160,15 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
         if not is_another(branch, name):
             return branch
         raise BranchNotFound(
-            f"The branch {name!r} that you work on was deleted, and another one has its name now.",
-            hint=f'strata_branch with action "switch" and name {name!r} chooses that one; '
-            f'strata_branch with action "restore" and source {name!r}, under a name that is free, '
-            "brings yours back.",
+            f"Your current branch {name!r} was deleted, and another branch has its name now.",
+            hint=f'strata_branch with action "switch" and name {name!r} switches to that one; '
+            f'strata_branch with action "restore" and source {name!r}, under a free name, '
+            "restores yours.",
             field=field,
             branch=str(name),
         )
     if is_hidden:
-        raise TransactionEnded("The transaction is over.")
+        raise TransactionEnded("The transaction has ended.")
     live = [each.name for each in branches.all() if each.deleted_sequence is None]
     near = difflib.get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None

@@ -210,7 +210,9 @@ def test_an_argument_that_no_schema_knows_is_passed_on_with_a_warning(call: Call
     odd = call("tool_execute", toolName="weather", arguments={"city": "Oslo", "zebra": 1})
 
     assert "warnings" not in plain["metadata"]
-    assert odd["metadata"]["warnings"] == ["$.zebra is no parameter, and was passed on as it is."]
+    assert odd["metadata"]["warnings"] == [
+        "$.zebra is not a parameter and was passed on unchanged."
+    ]
 
 
 @proves("tool:list")

@@ -130,7 +130,7 @@ def test_every_reading_can_be_about_a_past_moment(call: Knowing) -> None:
     assert "superseded_by" not in call.get(gas, **then)
     assert refs(call.get(gas), "superseded_by") == ["Diode"]
     answer = call("get_concept", concept_id=gas, valid_at="2000")
-    assert answer["note"].startswith("This did not hold at 2000")
+    assert answer["note"].startswith("This was not true at 2000")
 
 
 @proves("knowledge:valid-time")

@@ -326,4 +326,4 @@ def test_supersedes_contradicts_and_confirms_are_relationships_too(call: Knowing
         refused = call.refusal(
             "create_relationship", source_id=source, target_id=target, relationship_type=label
         )
-        assert "the opposite" in refused["message"]
+        assert "would contradict" in refused["message"]

@@ -248,9 +248,9 @@ def test_what_was_learned_is_listed_profiled_and_carried_over(sums: Cli) -> None
     assert "offered only" in patterns
     assert "sums: 2 calls that worked." in profile
     assert "2 (100%)" in profile
-    assert "2 of 2 corrections held, 1 call refused, 1 new lesson" in insights
+    assert "2 of 2 corrections worked, 1 call refused, 1 new lesson" in insights
     assert json.loads(backup)["lessons"][0]["meaning"] == "prices"
-    assert restored == "Restored 0; 1 were there.\n"
+    assert restored == "Restored 0; 1 existed already.\n"
 
 
 def test_breakers_are_those_of_the_process(cli: Cli) -> None:

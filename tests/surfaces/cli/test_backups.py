@@ -249,7 +249,7 @@ def test_what_a_backup_says_of_itself_is_not_believed(cli: Cli, tmp_path: Path, 
     listed_anew(file, listed, encrypted=what == "encrypted")
     said = cli.refused("--db", str(back), "restore", str(file), code=7)
 
-    assert "no backup, or it is damaged" in said
+    assert "not a backup, or it is damaged" in said
     assert not back.exists()
 
 

@@ -66,7 +66,7 @@ def test_each_branch_that_was_deleted_under_a_name_is_restored_by_when_it_was_ma
         cli("store", "k", value, "--branch", "trial")
         cli("branch", "delete", "trial")
     told = cli.json("branch", "restore", "trial")["note"]
-    made = told.split("made at ")[1].split(". ")[0]
+    made = told.split("created at ")[1].split(". ")[0]
 
     cli("branch", "restore", "first", "--source", "trial", "--as-of", made)
 
@@ -89,7 +89,7 @@ def test_diff_shows_whose_each_change_is_and_the_places_that_differ(diverged: Cl
     lines = diverged("branch", "diff", "trial").splitlines()
 
     assert lines == [
-        "trial against default: 1 added; default has moved on by 1; 1 changed on both",
+        "trial against default: 1 added; default changed 1 since; 1 changed on both",
         "Changed on trial only:",
         "+ new  1",
         "Changed on default only:",

@@ -63,7 +63,7 @@ def test_a_file_of_somebody_else_is_no_defect(cli: Cli, monkeypatch: pytest.Monk
 
     said = cli.refused("status", code=errors.TABLE["storage_unavailable"].exit_code)
 
-    assert said.startswith("Error: /their/file is not yours to use: Permission denied.")
+    assert said.startswith("Error: You may not use /their/file: Permission denied.")
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,7 @@ def test_the_rest_of_a_file_stays_to_the_byte(cli: Cli) -> None:
     assert after.startswith(before[: before.index("}}")])
     assert after.endswith('"z": [1,2,\n3]\n}\n')
     assert list(read(file)["mcpServers"]) == ["a", "stratagem"]
-    assert "What was there is in .mcp.json.bak." in said
+    assert "The previous content is in .mcp.json.bak." in said
     assert Path(".mcp.json.bak").read_text() == before
 
 
@@ -362,11 +362,11 @@ def test_what_somebody_added_to_our_server_is_kept(cli: Cli) -> None:
     [
         ("zed", ".zed/settings.json", "{'context_servers': {}}", "line 1"),
         ("zed", ".zed/settings.json", "[]", "not an object"),
-        ("zed", ".zed/settings.json", '{"context_servers": []}', "does not hold servers"),
-        ("zed", ".zed/settings.json", '{"context_servers": {"stratagem": 1}}', "does not hold"),
+        ("zed", ".zed/settings.json", '{"context_servers": []}', "not an object of servers"),
+        ("zed", ".zed/settings.json", '{"context_servers": {"stratagem": 1}}', "not an object of"),
         ("codex", ".codex/config.toml", "broken = ", "not TOML"),
-        ("codex", ".codex/config.toml", "mcp_servers = 7", "does not hold servers"),
-        ("codex", ".codex/config.toml", "mcp_servers.stratagem = 7", "does not hold servers"),
+        ("codex", ".codex/config.toml", "mcp_servers = 7", "not an object of servers"),
+        ("codex", ".codex/config.toml", "mcp_servers.stratagem = 7", "not an object of servers"),
         ("continue", ".continue/mcpServers/stratagem.yaml", "a: [", "not YAML"),
         ("continue", ".continue/mcpServers/stratagem.yaml", "mcpServers:\n- name: x\n", "others"),
     ],
@@ -544,7 +544,7 @@ def test_a_check_says_of_a_hook_how_it_ended(cli: Cli) -> None:
     ("script", "words"),
     [
         (None, "there is no "),
-        ("echo hello\ncat", "not the protocol: hello"),
+        ("echo hello\ncat", "that is not MCP: hello"),
         ("echo no such thing >&2\nexit 3", "It said: no such thing"),
         ("", "is not a program"),
     ],
@@ -673,7 +673,7 @@ def test_hooks_send_the_token_of_a_variable(cli: Cli) -> None:
 def test_hooks_call_no_server_elsewhere(cli: Cli, url: str) -> None:
     said = refused(cli, "claude-code", "--project", "--hooks-server", url)
 
-    assert "no server of this machine" in said
+    assert "not a server on this machine" in said
 
 
 def test_a_check_says_that_no_server_answers_hooks(cli: Cli) -> None:

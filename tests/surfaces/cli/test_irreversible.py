@@ -47,7 +47,7 @@ def test_every_operation_that_cannot_be_undone_is_tried() -> None:
 def test_a_command_that_erases_for_good_asks_first(filled: Cli, command: str) -> None:
     refusal = filled.refused(*shlex.split(command), code=USAGE)
 
-    assert "This asks for confirmation" in refusal
+    assert "This needs confirmation" in refusal
     assert "--yes" in refusal
 
 

@@ -85,7 +85,7 @@ def test_a_damaged_read_model_is_told_as_such_and_repaired(damaged: Damaged, wha
     _, repaired = damaged.run("doctor", "--repair")
 
     assert code == 7
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "doctor --repair" in found
     assert "Healthy" in repaired
     assert damaged.run("doctor")[0] == 0
@@ -124,7 +124,7 @@ def test_an_index_that_misses_a_row_is_found_and_made_anew(
 
     assert code == 7
     assert f"The index {index} differs from its table" in found
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "Healthy" in repaired
     assert damaged.run("doctor")[0] == 0
     code, told = damaged.run("recall", "city late", "--json")
@@ -163,7 +163,7 @@ def test_a_word_that_its_index_does_not_find_is_found_and_mended(cli: Cli, own_s
 
     assert code == 7
     assert "The index texts_terms does not find a text by one of its words." in found
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "Healthy" in repaired
     assert damaged.run("doctor")[0] == 0
 
@@ -186,7 +186,7 @@ def test_an_index_that_is_gone_is_named_and_made_again(
 
     assert code == 7
     assert f"The index {lost} is missing." in found
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "Healthy" in repaired
 
 
@@ -234,7 +234,7 @@ def test_an_altered_vector_is_found_and_made_again(cli: Cli, postgres_address: s
 
     assert code == 7
     assert "A vector was altered." in found
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "Healthy" in repaired
     results = json.loads(damaged.run("search", "Oslo 1", "--json")[1])["results"]
     assert results[0]["key"] == "city 1"
@@ -248,7 +248,9 @@ def test_an_altered_result_of_a_request_is_found_and_forgotten(damaged: Damaged)
     _, repaired = damaged.run("doctor", "--repair")
 
     assert code == 7
-    assert "A remembered result was altered; a repair forgets it. (request 'r1' of" in found
+    assert (
+        "A stored result of a request was altered; a repair removes it. (request 'r1' of" in found
+    )
     assert "Healthy" in repaired
 
 
@@ -320,7 +322,7 @@ def test_a_read_model_with_a_bad_page_is_written_anew(
 
     assert code == 7
     assert f"The read model {table} cannot be read: invalid page in block 0" in found
-    assert "The log is whole" in found
+    assert "The log is complete" in found
     assert "Healthy" in repaired
     assert json.loads(damaged.run("recall", "city 1", "--json")[1])["value"] == "Oslo 1"
 
@@ -337,7 +339,7 @@ def test_a_user_who_may_not_leave_pages_out_is_told_what_a_superuser_runs(
 
     _, told = damaged.run("doctor", "--repair")
 
-    assert "only a superuser may leave the damaged pages out" in told
+    assert "only a superuser may skip the damaged pages" in told
     assert "SET zero_damaged_pages TO on; VACUUM FULL stratagem.texts;" in told
 
 

@@ -42,7 +42,7 @@ def test_damage_to_an_index_is_told_as_such_and_repaired(filled: Cli) -> None:
     repaired = filled("doctor", "--repair")
 
     assert found.exit_code == 7
-    assert "The log is whole" in found.stdout
+    assert "The log is complete" in found.stdout
     assert f"\n  stratagem --db {filled.database} doctor --repair\n" in found.stdout
     assert "index sqlite_autoindex_subjects_1 of subjects" in found.stdout
     assert "Healthy" in repaired

@@ -51,7 +51,7 @@ def test_a_name_is_never_used_again(cli: Cli) -> None:
     run(cli, "create", "alice")
     run(cli, "revoke", "alice")
 
-    assert "is, or was" in run(cli, "create", "alice", status=2)["message"]
+    assert "exists or existed" in run(cli, "create", "alice", status=2)["message"]
     assert run(cli, "revoke", "nobody", status=3)["error"] == "resource_not_found"
 
 

@@ -93,6 +93,6 @@ def test_the_format_can_be_named(cli: Cli) -> None:
     Path("notes/a.md").write_text("# A\n")
 
     assert "(markdown)" in cli("import", "notes")
-    assert "does not begin an export" in cli.refused(
+    assert "not the first line of an export" in cli.refused(
         "import", "notes/a.md", "--format", "stratagem", code=2
-    ) or "not whole JSON" in cli.refused("import", "notes/a.md", "--format", "stratagem", code=2)
+    ) or "not complete JSON" in cli.refused("import", "notes/a.md", "--format", "stratagem", code=2)

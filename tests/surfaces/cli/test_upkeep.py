@@ -42,7 +42,7 @@ def test_a_log_without_its_anchor_is_damaged(filled: Cli) -> None:
 
 @pytest.mark.parametrize("anchor", ["12", "a:b", "1:xyz"])
 def test_what_is_no_anchor_is_refused(filled: Cli, anchor: str) -> None:
-    assert "is no anchor" in filled.refused("doctor", "--expect", anchor, code=2)
+    assert "is not a head" in filled.refused("doctor", "--expect", anchor, code=2)
 
 
 def test_damaged_read_models_are_found_and_repaired(filled: Cli) -> None:
@@ -145,7 +145,7 @@ def test_doctor_tries_the_sandbox_and_says_what_works(filled: Cli) -> None:
         ):
             holding = [name for name in names if tried.get((name, language), {}).get("holds")]
             assert layers[kind] == (holding[0] if holding else None)
-            assert all(f"{layer} let attacks" not in shown for layer in holding)
+            assert all(f"{layer} did not stop all attacks" not in shown for layer in holding)
     assert told["limits"]["memoryBytes"] == 256 << 20
     assert "Sandbox: network none; 256 MB and 30 s" in shown
     assert shown.index("Sandbox: python") < shown.index("Healthy")
@@ -154,7 +154,7 @@ def test_doctor_tries_the_sandbox_and_says_what_works(filled: Cli) -> None:
 def test_doctor_says_whether_code_may_have_the_network(filled: Cli) -> None:
     shown = filled("doctor", STRATAGEM_SANDBOX_NETWORK="yes")
 
-    assert "Sandbox: network with the permission" in shown
+    assert "Sandbox: network with permission" in shown
 
 
 def test_a_purge_says_where_nothing_was_erased_and_what_to_do_with_what_is_left(cli: Cli) -> None:
@@ -164,5 +164,5 @@ def test_a_purge_says_where_nothing_was_erased_and_what_to_do_with_what_is_left(
     purged = cli("purge", "pin", "--yes")
     again = cli("purge", "pin", "--yes")
 
-    assert "Erased 1 event. The same text is left in: 1 x entry. Search for it" in purged
+    assert "Erased 1 event. The same text is still in: 1 x entry. Search for it" in purged
     assert again.startswith("Nothing was erased: there is no such entry")

@@ -404,7 +404,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        with pytest.raises(ServiceUnavailable, match=f"Port {port} .* is taken") as caught:
+        with pytest.raises(ServiceUnavailable, match=f"Port {port} .* is used by") as caught:
             run_http(ServerSettings(str(path), port=port, port_given=True))
 
     assert "--port" in caught.value.hint
@@ -421,7 +421,7 @@ def test_otherwise_the_next_free_port_is_taken(path: Path) -> None:
             finally:
                 server.kill()
 
-    assert f"(port {port} is taken)" in line
+    assert f"(port {port} is in use)" in line
     assert f":{port}/" not in line
 
 

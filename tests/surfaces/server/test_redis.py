@@ -305,5 +305,5 @@ def test_what_was_taken_elsewhere_is_taken_here() -> None:
 
 
 def test_what_is_no_address_of_redis_is_refused() -> None:
-    with pytest.raises(ServiceUnavailable, match="no address of a Redis server"):
+    with pytest.raises(ServiceUnavailable, match="not the address of a Redis server"):
         check_redis("http://127.0.0.1")

@@ -406,4 +406,4 @@ def test_an_event_cannot_be_named_like_a_handler_of_the_library(
 
     hostile.write_raw(f'2["{name}",{{"asgi.scope":{{"client":["192.0.2.1",1]}}}},{{"token":"x"}}]')
 
-    assert hostile.event("mcp:error")["message"].startswith("The message is no event")
+    assert hostile.event("mcp:error")["message"].startswith("The message is not an event")

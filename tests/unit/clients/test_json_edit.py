@@ -80,7 +80,7 @@ def test_of_a_name_that_occurs_twice_the_last_counts() -> None:
         ('{"a" 1}', "a colon"),
         ("{a: 1}", "a name in quotes"),
         ("{'a': 1}", "a name in quotes"),
-        ('{"a": 1} x', "nothing was expected"),
+        ('{"a": 1} x', "something after the end"),
         ('{"a": "x}', "Unterminated"),
         ('{\n"a": 1\n"b": 2}', "line 3"),
         ('{"a": /* open', "a value was expected"),

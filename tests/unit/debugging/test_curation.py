@@ -139,7 +139,7 @@ def test_a_repeated_change_is_written_once(db: Stratagem) -> None:
     same = db.debugging.retire_record(incident, "Done")
 
     assert first == again
-    assert same.note == "Nothing changed: it was so already."
+    assert same.note == "Nothing changed: it was already in this state."
     assert len(db.debugging.show_record(incident).versions) == 2
 
 

@@ -55,7 +55,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "mine.db"
     path.write_text("mine", "utf-8")
 
-    with pytest.raises(ValidationFailed, match="there already"):
+    with pytest.raises(ValidationFailed, match="exists already"):
         make_demo(str(path), END)
 
     assert path.read_text("utf-8") == "mine"

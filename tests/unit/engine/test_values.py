@@ -94,7 +94,7 @@ def test_numbers_that_json_lacks_are_refused_where_they_stand(number: float, nam
     error = refusal({"a": [1, 2.5, {"b c": number}]}, field="data")
 
     assert error.message == (
-        f"`data` cannot be stored: $.a[2]['b c'] is {name}, which JSON has no number for."
+        f"`data` cannot be stored: $.a[2]['b c'] is {name}, which JSON cannot write as a number."
     )
     assert error.details == {"field": "data", "place": "$.a[2]['b c']"}
     assert refusal(number).details["place"] == "$"

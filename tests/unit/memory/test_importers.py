@@ -272,7 +272,7 @@ def test_the_handbook_of_codex_is_read_by_its_chapters(cli: Cli, tmp_path: Path)
     assert entry(cli, "codex/task-group-deploys")["value"].endswith("Staging on Mondays.")
     assert "flaky" in entry(cli, "codex/rollout_summaries/2026-08-01-abc")["value"]
     assert done["created"] == 4
-    assert [each["reason"] for each in done["skipped"]] == ["the handbook is made of it"]
+    assert [each["reason"] for each in done["skipped"]] == ["it is a source of the handbook"]
 
 
 def test_each_memory_of_gemini_is_an_entry_and_the_rules_are_none(cli: Cli, tmp_path: Path) -> None:
@@ -439,11 +439,11 @@ def test_the_documents_of_chroma_are_read_without_chroma(cli: Cli, tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.json", '{"results": [{"memory": "x"}]}', "does not tell"),
+        ("a.json", '{"results": [{"memory": "x"}]}', "does not show"),
         ("a.json", "[1, 2]", "not a JSON object"),
         ("a.json", '[{"mapping": 3}]', "has no"),
         ("conversations.json", "[]", "not a JSON object"),
-        ("a.zip", "PK no archive", "not whole JSON"),
+        ("a.zip", "PK no archive", "not complete JSON"),
         ("a.db", "SQLite format 3\0 damaged", "cannot be read"),
     ],
 )
@@ -464,7 +464,7 @@ def test_another_database_is_not_taken_for_a_memory(cli: Cli, tmp_path: Path) ->
     connection.execute("CREATE TABLE memories (id INTEGER, fact TEXT)")
     connection.close()
 
-    assert "no database of" in cli.refused("import", str(tmp_path / "x.db"), code=2)
+    assert "not a database of" in cli.refused("import", str(tmp_path / "x.db"), code=2)
 
 
 def test_a_folder_that_is_watched_is_imported_as_it_changes(tmp_path: Path) -> None:

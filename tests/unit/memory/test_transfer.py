@@ -416,12 +416,12 @@ EVENT = {
         ({**GOOD, "tags": "north"}, "not a list"),
         ({**GOOD, "tags": [1]}, "tags"),
         ({**GOOD, "session": ""}, "session"),
-        ({**GOOD, "expires": "soon"}, "no time"),
+        ({**GOOD, "expires": "soon"}, "not a time"),
         ({**GOOD, "expires": "2026-01-01T00:00:00"}, "offset"),
         ({**GOOD, "value": "x" * (limits.VALUE_BYTES_MAX + 1)}, "bytes"),
         ({"type": "entry", "key": "a", "namespace": "default"}, "no value"),
         ({**EVENT, "event": None}, "event"),
-        ({**EVENT, "timestamp": None}, "no time"),
+        ({**EVENT, "timestamp": None}, "not a time"),
         ({**EVENT, "sequence": 0}, "sequence"),
         ({**EVENT, "sequence": True}, "sequence"),
         ({"type": "thing"}, "'thing'"),
@@ -449,7 +449,7 @@ def test_a_record_that_no_write_would_take_is_refused_with_its_line(
     [
         ([header(version=2)], "version 2"),
         ([header(entries=2), GOOD], "as many"),
-        ([header(), {"type": "end", "lines": 1, "sha256": "0"}], "not the ones"),
+        ([header(), {"type": "end", "lines": 1, "sha256": "0"}], "were altered"),
         ([header(), {"type": "end", "lines": 9, "sha256": "0"}], "9 lines were exported"),
     ],
 )

@@ -30,7 +30,7 @@ def identity_from(claims: Mapping[str, Any], settings: OAuthSettings, home: str)
         "",
     )
     if not subject:
-        raise Unauthenticated("Your token does not say whose it is.", reason="subject")
+        raise Unauthenticated("Your token does not name its subject (`sub`).", reason="subject")
     scopes = scopes_from(claims, settings.audiences)
     # Two holders never share a name in the log, however long theirs are.
     named = f"{settings.issuer}\x1f{subject}".encode("utf-8", "surrogatepass")
@@ -52,7 +52,7 @@ def _expiry(claims: Mapping[str, Any]) -> int:
     """Return when a token ends; a text that reads like a number is none."""
     expires = claims.get("exp")
     if not isinstance(expires, int | float) or isinstance(expires, bool):
-        raise Unauthenticated("Your token does not say when it ends.", reason="expiry")
+        raise Unauthenticated("Your token does not say when it expires (`exp`).", reason="expiry")
     return int(expires)
 
 

@@ -82,12 +82,12 @@ class Verifier:
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError as error:
-            raise _refusal("malformed", "is no JWT") from error
+            raise _refusal("malformed", "is not a JWT") from error
         algorithm = _algorithm(header)
         key_id = header.get("kid")
         found = await self._keys.find(key_id if isinstance(key_id, str) else None)
         if found is None:
-            raise _refusal("unknown_key", "is signed with a key that its issuer does not have")
+            raise _refusal("unknown_key", "is signed with a key that its issuer has not published")
         try:
             return self._decode(jwt, token, found, algorithm)
         except jwt.ExpiredSignatureError as error:
@@ -99,13 +99,13 @@ class Verifier:
         except jwt.InvalidIssuerError as error:
             raise _refusal("issuer", "is of another issuer") from error
         except (jwt.InvalidTokenError, jwt.PyJWKError) as error:
-            raise _refusal("signature", "does not verify") from error
+            raise _refusal("signature", "has a signature that does not match") from error
 
     def _decode(
         self, library: Any, token: str, found: Mapping[str, Any], algorithm: str
     ) -> Mapping[str, Any]:
         if found.get("kty") != ALGORITHMS[algorithm] or found.get("alg", algorithm) != algorithm:
-            raise _refusal("key_confusion", "names an algorithm that its key is not for")
+            raise _refusal("key_confusion", "names an algorithm that does not fit its key")
         key: jwt.PyJWK = library.PyJWK(dict(found), algorithm)
         if getattr(key.key, "key_size", _RSA_BITS_MIN) < _RSA_BITS_MIN and key.key_type == "RSA":
             raise _refusal("weak_key", "is signed with a key that is too short")
@@ -124,13 +124,13 @@ class Verifier:
 def _algorithm(header: Mapping[str, Any]) -> str:
     algorithm = header.get("alg")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise _refusal("algorithm", "names an algorithm that is not taken")
+        raise _refusal("algorithm", "names an algorithm that is not accepted")
     kind = header.get("typ")
     if kind is not None and str(kind).lower() not in _TYPES:
         # A token about somebody (an id token has no type of its own) is caught by its audience.
         raise _refusal("type", "is not an access token")
     if "crit" in header:
-        raise _refusal("critical", "asks for something that is not understood")
+        raise _refusal("critical", "has a critical header (`crit`) that is not supported")
     return algorithm
 
 
@@ -149,6 +149,6 @@ def check_installed() -> None:
         import jwt  # noqa: F401
     except ImportError as error:
         raise ServiceUnavailable(
-            f"OAuth needs more than is installed: {error}.",
+            f"A package that OAuth needs is missing: {error}.",
             hint="Install it with: pip install 'stratagem[oauth]'.",
         ) from error

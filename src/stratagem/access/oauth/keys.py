@@ -103,7 +103,7 @@ class KeySet:
     async def _json(self, address: str) -> dict[str, Any]:
         found = orjson.loads(await self._fetch(address))
         if not isinstance(found, dict):
-            raise ValueError("no JSON object")  # noqa: TRY004 -- about what was sent, not a type
+            raise ValueError("not a JSON object")  # noqa: TRY004 -- about what was sent, not a type
         return found
 
 
@@ -136,8 +136,8 @@ def _signing_keys(document: Mapping[str, Any]) -> list[Key]:
 
 def _unavailable(issuer: str) -> ServiceUnavailable:
     return ServiceUnavailable(
-        "The keys of the issuer cannot be had, so no token of its can be checked.",
+        "The keys of the issuer cannot be fetched, so its tokens cannot be checked.",
         issuer=issuer,
         retry_after=limits.OAUTH_KEYS_RETRY_SECONDS,
-        hint="Try again; other tokens go on working.",
+        hint="Try again; other tokens still work.",
     )

@@ -31,16 +31,18 @@ class OAuthSettings:
         """
         if not self.audiences or not all(self.audiences):
             raise ValidationFailed(
-                "OAuth needs an audience: a token for somebody else must not be taken.",
+                "OAuth needs an audience: a token that was issued for another service "
+                "must not be accepted.",
                 field="oauth_audience",
-                hint="Name it with --oauth-audience, as the issuer puts it into `aud`.",
+                hint="Set it with --oauth-audience, as the issuer writes it into `aud`.",
             )
         for field, address in (("oauth_issuer", self.issuer), ("oauth_keys", self.keys)):
             if address is not None and not _is_safe(address):
                 raise ValidationFailed(
-                    f"{address!r} is no https address.",
+                    f"{address!r} is not an https address.",
                     field=field,
-                    hint="Keys that anybody on the way could exchange prove nothing.",
+                    hint="Give an https address: keys that are sent without encryption can be "
+                    "replaced on the way.",
                 )
 
 

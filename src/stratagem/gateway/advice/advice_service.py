@@ -108,7 +108,7 @@ class AdviceService:
     def _why_unavailable(self, tool: Tool, resting: Collection[str]) -> str | None:
         """Return why a tool cannot be called now."""
         if tool.name in resting:
-            return "It failed too often and is given a rest."
+            return "It failed too often and is paused for now."
         if (lacking := tool.unavailable) is not None:
             return f"{lacking['reason']} {lacking['nextStep']}"
         return _WHY_NOT.get(tool.status) or tool.fault or self._missing_function(tool)

@@ -144,7 +144,7 @@ class ErrorRecoveryService(AdviceService):
             "recommendedLearningActions": [
                 f"Read tool_help {tool}.",
                 *(
-                    [f"Compare it with others by tools_compare: {len(own)} calls of yours failed."]
+                    [f"Compare it with others by tools_compare: {len(own)} of your calls failed."]
                     if len(own) > 1
                     else []
                 ),

@@ -21,7 +21,7 @@ __all__ = [
 
 Intent = Annotated[
     str,
-    Param("What is to be done", min_length=1, max_length=limits.INTENT_CHARS_MAX),
+    Param("The task", min_length=1, max_length=limits.INTENT_CHARS_MAX),
 ]
 # In the document it is a text with more about the request; over REST also who asks.
 Context = Annotated[
@@ -49,11 +49,11 @@ class RecommendInput(Input):
     )
     max_recommendations: Count = limits.RECOMMENDED_DEFAULT
     include_validation_insights: bool = param(
-        "Say whether each can be called now", default=True, quiet=True
+        "Tell whether each can be called now", default=True, quiet=True
     )
     include_parameter_examples: bool = param("Include example arguments", default=True, quiet=True)
     include_pattern_recommendations: bool = param(
-        "Say which tools are used together", default=True, quiet=True
+        "Tell which tools are used together", default=True, quiet=True
     )
     include_own: bool = param("Recommend Stratagem's own operations too", default=False, quiet=True)
     branch: BranchName = None
@@ -76,7 +76,7 @@ class OnErrorInput(Input):
 
     failed_tool: ToolName
     error_message: str = param(
-        "What the failed call answered",
+        "The error of the failed call",
         min_length=1,
         max_length=limits.INTENT_CHARS_MAX,
         quiet=True,
@@ -85,7 +85,7 @@ class OnErrorInput(Input):
         "Arguments of the failed call", default=None, quiet=True
     )
     intent: str | None = param(
-        "What the failed call was to do",
+        "What the failed call should have done",
         default=None,
         max_length=limits.INTENT_CHARS_MAX,
         quiet=True,
@@ -95,7 +95,7 @@ class OnErrorInput(Input):
         "Offer corrected parameters", default=True, quiet=True
     )
     include_learning_recommendations: bool = param(
-        "Say what was learned from earlier failures", default=True, quiet=True
+        "Tell what was learned from earlier failures", default=True, quiet=True
     )
     context: ContextInput | None = param(
         "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True

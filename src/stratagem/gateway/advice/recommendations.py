@@ -170,11 +170,11 @@ def reasoning(choice: ToolChoice) -> str:
     """Say in words why a tool is recommended."""
     match, parts = choice.match, []
     if said := match.matching_words():
-        parts.append(f"it speaks of {', '.join(said[:_WORDS_SHOWN])}")
+        parts.append(f"it mentions {', '.join(said[:_WORDS_SHOWN])}")
     if match.meaning >= _SAME_MEANING:
-        parts.append("it means much the same as the request")
+        parts.append("it means nearly the same as the request")
     elif match.meaning >= _NEAR_MEANING:
-        parts.append("it is about something similar")
+        parts.append("its subject is similar")
     if choice.tool.is_deprecated:
         parts.append("it is deprecated")
     if choice.support is not None:
@@ -183,7 +183,7 @@ def reasoning(choice: ToolChoice) -> str:
     worked, failed = choice.counts
     if worked + failed:
         parts.append(f"{worked} of {worked + failed} calls worked")
-    why = "; ".join(parts) or "it is only remotely like the request"
+    why = "; ".join(parts) or "it is only remotely related to the request"
     return f"{why[0].upper()}{why[1:]}."
 
 
@@ -193,7 +193,7 @@ def usage_hint(tool: Tool) -> str:
     if required := schema.get("required"):
         return f"tool_execute {tool.name!r} with {', '.join(map(str, required))}."
     if any(form in schema for form in ("anyOf", "oneOf", "allOf")):
-        return f"tool_execute {tool.name!r}; tool_help {tool.name} says with what."
+        return f"tool_execute {tool.name!r}; tool_help {tool.name} shows its parameters."
     return f"tool_execute {tool.name!r}; its schema requires no argument."
 
 
@@ -233,11 +233,10 @@ def _note(best: list[ToolChoice]) -> str | None:
     """Say what to do where no tool fits, or none that is surely right."""
     if not best:
         return (
-            "No tool fits. Say in other words what is to be done, "
-            "or look through all tools with tools_discover."
+            "No tool fits. Describe the task in other words, or list all tools with tools_discover."
         )
     if max(each.match.score for each in best) < weights.SCORE_WEAK:
-        return "Only weak matches: read with tool_help what a tool does before you call it."
+        return "Only weak matches: read what a tool does with tool_help before you call it."
     return None
 
 

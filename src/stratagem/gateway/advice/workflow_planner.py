@@ -115,7 +115,7 @@ class WorkflowPlanner(AdviceService):
             else:
                 registry = self._parts.registry
                 found = [registry.find(reader, view, name) for name in given.tools]
-                calls = [_Call("", tool.name, tool, "You named it.", None) for tool in found]
+                calls = [_Call("", tool.name, tool, "You chose this tool.", None) for tool in found]
                 unmatched, omitted = [], []
                 self._doubt_unavailable(calls)
         for at, call in enumerate(calls):
@@ -238,7 +238,7 @@ def _complete(call: _Call, earlier: list[_Call], inputs: Mapping[str, Any]) -> N
     numbered = (f"{base}_{number}" for number in range(2, len(taken) + 3))
     call.id = next(each for each in (base, *numbered) if each not in taken)
     if call.score is not None and call.score < weights.SCORE_SURE:
-        call.doubts.append(f"{call.id}: it is not sure that this tool does {call.part!r}.")
+        call.doubts.append(f"{call.id}: it is uncertain whether this tool does {call.part!r}.")
     _fill(call, earlier, inputs)
     for argument in call.open:
         key = argument["name"]
@@ -262,10 +262,10 @@ def _fill(call: _Call, earlier: list[_Call], inputs: Mapping[str, Any]) -> None:
             step, output = found
             call.sources[name] = _from_step(step, output)
             if not is_proven(output, name, call.tool):
-                told = f"the output schema of {step.tool.name} does not promise it"
+                told = f"the output schema of {step.tool.name} does not guarantee it"
                 call.doubts.append(f"{call.id}.{name}: {told}.")
         elif key is not None:
-            call.sources[name] = _from_input(key, schema, "You gave it.")
+            call.sources[name] = _from_input(key, schema, "You gave this value.")
         elif required:
             call.open.append(_open_argument(name, schema, earlier))
 
@@ -301,9 +301,9 @@ def _open_argument(name: str, schema: Any, earlier: list[_Call]) -> OpenArgument
     return {
         "name": name,
         "schema": dict(schema) if isinstance(schema, Mapping) else {},
-        "reason": f"{giver} gives several, and one has to be chosen."
+        "reason": f"{giver} returns several values; choose one."
         if giver
-        else "Nothing gives it.",
+        else "No step provides it.",
     }
 
 
@@ -336,7 +336,7 @@ def _check_given(call: _Call, inputs: Mapping[str, Any]) -> None:
         else:
             between.append(error.message[:_SHOWN_CHARS])
     if not (call.invalid or between) and not checked.accepts(values):
-        between.append("the given values are too large to be checked.")
+        between.append("the given values are too large to check.")
     if not call.open:
         call.doubts += [f"{call.id}: {message}" for message in between[:1]]
 

@@ -126,7 +126,7 @@ class BuiltinRunner:
         """Accept the name of a built-in tool."""
         if handler.get("name") not in self._runs and not self._is_standard(handler):
             raise ValidationFailed(
-                f"`handler.name` is one of {', '.join(self._runs)}.", field="handler.name"
+                f"`handler.name` must be one of {', '.join(self._runs)}.", field="handler.name"
             )
         return []
 
@@ -136,7 +136,7 @@ class BuiltinRunner:
             return await self._standard.run(handler, run)
         found = self._runs.get(handler.get("name", ""))
         if found is None:
-            raise ToolNotFound(f"No built-in tool is called {handler.get('name')!r}.")
+            raise ToolNotFound(f"There is no built-in tool named {handler.get('name')!r}.")
         return await found(run.arguments, run)
 
     def _is_standard(self, handler: Handler) -> bool:

@@ -35,10 +35,11 @@ TOOL: Final[dict[str, Any]] = {
     ),
     "longDescription": (
         "Makes one HTTP request and returns the answer whatever its status: JSON as it is, text "
-        "as text, anything else as base64. With `connection` the address is a path below that of "
-        "a named API, which adds headers of its own, keys too. Private addresses are refused, "
-        "also behind redirects, and so are answers that are too large or too slow. Nothing is "
-        "tried again: whether a request can be repeated is known to who makes it."
+        "as text, anything else as base64. With `connection` the address is a path below "
+        "that of a named API, which adds its own headers, including keys. Private addresses "
+        "are refused, "
+        "also behind redirects, and so are answers that are too large or too slow. Nothing "
+        "is retried: only the caller knows whether a request can be repeated."
     ),
     "requirements": {"permissions": ["internet_access"], "resources": []},
     "category": "integration",
@@ -191,7 +192,7 @@ def _below(base: str, path: str) -> str:
     place = unquote(path.partition("?")[0])
     if "://" in place or place.startswith("//") or ".." in place.replace("\\", "/").split("/"):
         raise PermissionDenied(
-            "The address leads out of the connection's own.",
+            "The address is not below that of the connection.",
             reason="outside",
             field="url",
             hint=f"Give a path below {root}.",

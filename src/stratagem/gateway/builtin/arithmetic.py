@@ -75,7 +75,7 @@ def number(text: str) -> Fraction:
     digits = text.replace("_", "")
     mantissa, _, exponent = digits.lower().partition("e")
     if len(mantissa) > _DIGITS_MAX or abs(int(exponent or 0)) > _DIGITS_MAX:
-        raise refusal("has a number in it that is too long or too large")
+        raise refusal("has a number that is too long or too large")
     value = Fraction(digits)
     check_size(value)
     return value
@@ -123,7 +123,7 @@ class _Reader:
         if token.text == ",":
             hint = "Write numbers without commas: 1000 or 1_000."
         raise refusal(
-            f"has {token.text!r} at position {token.start}, where an operator belongs", hint
+            f"has {token.text!r} at position {token.start}, where an operator is expected", hint
         )
 
     def value(self, least: int, depth: int) -> _Value:
@@ -167,7 +167,7 @@ class _Reader:
         sign, after = self._next, self._tokens[self._at + 1]
         if after.text in {"+", "-"} and sign.apart:
             raise refusal(
-                "has a % before a sign, which may be a remainder or a percentage",
+                "has a % before a sign, which may mean a remainder or a percentage",
                 "Write mod(a, -b) for the remainder, 10% - 3 for the percentage.",
             )
         is_operand = after.kind in {"number", "based", "name"} and after.text not in _BINARY
@@ -191,7 +191,7 @@ class _Reader:
         if token.kind == "name":
             return _Value(self._constant(token.text, depth))
         found = repr(token.text) if token.text else "its end"
-        raise refusal(f"has {found} at position {token.start}, where a number belongs")
+        raise refusal(f"has {found} at position {token.start}, where a number is expected")
 
     def _constant(self, name: str, depth: int) -> Number:
         called = self._next.text == "("
@@ -219,14 +219,14 @@ class _Reader:
         function = FUNCTIONS[name]
         most = len(arguments) if function.arguments_max is None else function.arguments_max
         if not function.arguments_min <= len(arguments) <= most:
-            raise refusal(f"gives {name} {len(arguments)} numbers, which it does not take")
+            raise refusal(f"calls {name} with {len(arguments)} numbers, which it does not accept")
         return check_size(function.run(*arguments))
 
     def _expect(self, text: str) -> None:
         token = self._take()
         if token.text != text:
             found = repr(token.text) if token.text else "the end"
-            raise refusal(f"has {found} at position {token.start}, where {text!r} belongs")
+            raise refusal(f"has {found} at position {token.start}, where {text!r} is expected")
 
 
 def _two_meanings() -> Exception:

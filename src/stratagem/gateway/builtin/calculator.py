@@ -45,7 +45,10 @@ class _Input(Given):
         "hex, octal, binary: whole numbers",
     )
     places: int | None = Field(
-        None, ge=0, le=limits.CALCULATION_PLACES_MAX, description="Round to so many decimal places"
+        None,
+        ge=0,
+        le=limits.CALCULATION_PLACES_MAX,
+        description="Round to this many decimal places",
     )
 
 
@@ -56,8 +59,8 @@ TOOL: Final[dict[str, Any]] = {
         "Operators: + - * / // (rounded down) ^ or ** (power) mod ! and % for percentages; "
         "a % b between two numbers is the remainder. Constants: pi, e, tau, phi. Functions: "
         f"{', '.join(FUNCTIONS)}. Angles are in radians; a logarithm names its base. Numbers stay "
-        "fractions as long as they can; `exact` says whether `text` is the value exactly, else it "
-        "is rounded to 15 digits. What could be read in two ways is refused."
+        "fractions as long as they can; `exact` tells whether `text` is the exact value; "
+        "otherwise it is rounded to 15 digits. Ambiguous expressions are refused."
     ),
     "category": "utility",
     "tags": ["math", "arithmetic", "numbers", "percent", "square root"],
@@ -67,7 +70,8 @@ TOOL: Final[dict[str, Any]] = {
         "properties": {
             "result": {
                 "type": ["number", "string"],
-                "description": "A number; text in another format, or where no number can hold it",
+                "description": "A number; text in another format, or where it does not fit "
+                "a number",
             },
             "text": {"type": "string"},
             "exact": {"type": "boolean"},
@@ -128,7 +132,8 @@ def _whole(value: Number, given: _Input) -> dict[str, Any]:
     _no_places(given)
     if not isinstance(value, Fraction) or value.denominator != 1:
         raise ValidationFailed(
-            f"`format` {given.format} is for whole numbers, and this is none.", field="format"
+            f"`format` {given.format} is for whole numbers, and the result is not one.",
+            field="format",
         )
     return _answer(format(int(value), f"#{_BASES[given.format]}"), exact=True)
 

@@ -26,8 +26,8 @@ class _Input(Given):
     code: str = Field(
         min_length=1,
         max_length=limits.SANDBOX_CODE_BYTES_MAX,
-        description="Finds its inputs in the variable `inputs`; gives its variable `result`, or "
-        "the value of its last expression",
+        description="Reads its inputs from the variable `inputs`; returns its variable `result`, "
+        "or the value of its last expression",
     )
     inputs: Any = Field(None, description="Any JSON, for the code to use")
 
@@ -36,9 +36,10 @@ TOOL: Final[dict[str, Any]] = {
     "name": "code_executor",
     "description": "Run Python or JavaScript in a sandbox, without network or files.",
     "longDescription": (
-        "The code finds `inputs` as a variable; what it gives back is its variable `result`, or "
-        "else the value of its last expression. Code that fails is answered with its output: "
-        "`success` says whether it ended well, `killed` which bound ended it."
+        "The code has its inputs in the variable `inputs`; it returns its variable `result`, "
+        "or otherwise the value of its last expression. Code that fails is answered "
+        "with its output: `success` tells whether it ended well, `killed` which limit "
+        "ended it."
     ),
     "category": "utility",
     "tags": ["code", "python", "javascript", "sandbox"],
@@ -47,7 +48,7 @@ TOOL: Final[dict[str, Any]] = {
         "type": "object",
         "properties": {
             "success": {"type": "boolean"},
-            "result": {"description": "What the code gave"},
+            "result": {"description": "The result of the code"},
             "stdout": {"type": "string"},
             "stderr": {"type": "string"},
             "exitCode": {"type": "integer"},

@@ -22,7 +22,7 @@ class _Input(Given):
     operations: list[Step] = Field(
         min_length=1,
         max_length=limits.TRANSFORMATIONS_MAX,
-        description="Applied in order, each to what the one before gave",
+        description="Applied in order, each to the result of the one before",
     )
 
 
@@ -33,8 +33,8 @@ TOOL: Final[dict[str, Any]] = {
     "longDescription": (
         "Operations are applied in order. Paths are JMESPath, or JSONPath where they begin with $. "
         "filter keeps the elements for which `where` is true: age > `30` && city == 'Oslo'. sort "
-        "orders any values: null, booleans, numbers, texts, lists, objects. In aggregate, what is "
-        "missing counts for nothing; the mean of nothing is null."
+        "orders any values: null, booleans, numbers, texts, lists, objects. In aggregate, "
+        "missing values are ignored; the mean of no values is null."
     ),
     "category": "utility",
     "tags": ["json", "jmespath", "filter", "aggregate"],

@@ -82,7 +82,7 @@ class _Input(Given):
     holidays: list[str] = Field(
         default_factory=list,
         max_length=limits.HOLIDAYS_MAX,
-        description="Dates that are no business days",
+        description="Dates that are not business days",
     )
     weekend: list[Weekday] = Field(["saturday", "sunday"], max_length=_WEEKEND_DAYS_MAX)
 
@@ -94,9 +94,10 @@ TOOL: Final[dict[str, Any]] = {
     "longDescription": (
         "Years, months, weeks and days move the calendar and keep the clock's time; hours, minutes "
         "and seconds are exact. `difference` goes from `value` to `until` and is negative where "
-        "`until` is earlier. `count_business_days` counts `value` and not `until`. Where the "
-        "clocks change, a time that happened twice or never is refused with the spellings that "
-        "are clear; so is a date whose day and month cannot be told apart."
+        "`until` is earlier. `count_business_days` counts `value` and not `until`. A "
+        "time that happened twice or never because the clocks changed is refused, and "
+        "the error lists clear spellings; so is a date whose day and month cannot be "
+        "told apart."
     ),
     "category": "utility",
     "tags": ["date", "time", "timezone", "calendar"],
@@ -220,7 +221,7 @@ class _Asked:
                 found.add(date.fromisoformat(text))
             except ValueError:
                 field = f"holidays[{index}]"
-                raise ValidationFailed(f"`{field}` is no date.", field=field) from None
+                raise ValidationFailed(f"`{field}` is not a date.", field=field) from None
         return frozenset(found)
 
 
@@ -228,7 +229,7 @@ def _in_zone(moment: datetime, zone: tzinfo, field: str) -> datetime:
     try:
         return moment.astimezone(zone)
     except OverflowError:
-        raise ValidationFailed(f"`{field}` lies outside the calendar.", field=field) from None
+        raise ValidationFailed(f"`{field}` is outside the calendar.", field=field) from None
 
 
 def _answer(moment: datetime) -> dict[str, Any]:

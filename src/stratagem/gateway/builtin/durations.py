@@ -183,7 +183,7 @@ def _in_words(text: str, field: str) -> Duration:
 
 def _refusal(text: str, field: str) -> ValidationFailed:
     return ValidationFailed(
-        f"`{field}`: {text[:64]!r} is no length of time.", field=field, hint=_HINT
+        f"`{field}`: {text[:64]!r} is not a length of time.", field=field, hint=_HINT
     )
 
 

@@ -77,7 +77,7 @@ class _Options(Given):
         "root",
         min_length=1,
         max_length=64,
-        description="What a list is called in TOML, and XML without a root of its own",
+        description="Name of a list in TOML, and of the root in XML that has none",
     )
 
 
@@ -98,12 +98,14 @@ TOOL: Final[dict[str, Any]] = {
         "them or a PDF to plain text."
     ),
     "longDescription": (
-        "Data formats (JSON, YAML, TOML, CSV, XML) convert into each other; into Markdown and HTML "
-        "they become a table where they are rows, else nested lists. Markdown and HTML convert "
+        "Data formats (JSON, YAML, TOML, CSV, XML) convert into each other; in Markdown "
+        "and HTML, rows become a table and other data nested lists. Markdown and HTML "
+        "convert "
         "into each other, and into data by the table in them. CSV takes rows without nested "
         "values, TOML no nulls. XML: @name is an attribute, #text the text beside "
-        "children; document types and entities are refused. YAML is 1.2: no is a text. Cells of "
-        "tables stay texts unless options.inferTypes is true. XLSX, DOCX and PDF are given and "
+        "children; document types and entities are refused. YAML is 1.2, where no is "
+        "text. Cells of tables stay text unless options.inferTypes is true. XLSX, DOCX "
+        "and PDF are given and "
         "returned as base64 (`encoding` says so): XLSX is the rows of one sheet, DOCX and PDF are "
         "documents; a PDF can only be read, and one of scanned pages has no text."
     ),
@@ -275,7 +277,7 @@ def _between_documents(given: _Input) -> str:
     try:
         return html_text.to_markdown(html_text.parse(given.content))
     except ValueError as error:
-        raise ValidationFailed(f"`content` is no HTML: {error}.", field="content") from error
+        raise ValidationFailed(f"`content` is not HTML: {error}.", field="content") from error
 
 
 def _html(markdown: str) -> str:
@@ -293,12 +295,12 @@ def _data(given: _Input) -> Any:
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ValidationFailed(
-            f"`content` is no {given.source} that can be taken: {reason[:300].rstrip('.')}.",
+            f"`content` is not valid {given.source}: {reason[:300].rstrip('.')}.",
             field="content",
         ) from error
     if count_nodes(value, _NODES_MAX) > _NODES_MAX:
         raise ValidationFailed(
-            "`content` is small and stands for too much: its aliases multiply it.",
+            "`content` expands too much: its aliases multiply it.",
             field="content",
             limit=_NODES_MAX,
         )
@@ -338,12 +340,12 @@ def _read_json(given: _Input) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return made
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _read_yaml(given: _Input) -> Any:
@@ -379,7 +381,7 @@ def _read_document(given: _Input) -> Any:
     if not found:
         raise tables.TableFault("there is no table in it")
     if options.table is None and len(found) > 1:
-        raise tables.TableFault(f"it has {len(found)} tables; say which with options.table")
+        raise tables.TableFault(f"it has {len(found)} tables; choose one with options.table")
     if (options.table or 0) >= len(found):
         raise tables.TableFault(f"it has only {len(found)} tables")
     rows = [row for row in found[options.table or 0] if row]
@@ -418,8 +420,8 @@ def _write_xml(value: Any, given: _Input) -> str:
 
 _HINTS: Final = {
     "csv": "Flatten the data with data_transformer, or pick the list of rows first.",
-    "toml": "TOML has no null, and holds an object or a list.",
-    "xml": "Rename the fields: a name begins with a letter and has no blanks.",
+    "toml": "TOML has no null; it needs an object or a list.",
+    "xml": "Rename the fields: a name begins with a letter and has no spaces.",
 }
 _READERS: Final[dict[str, Callable[[_Input], Any]]] = {
     "json": _read_json,

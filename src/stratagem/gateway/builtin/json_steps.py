@@ -178,9 +178,9 @@ def apply_step(step: Any, data: Any, *, field: str) -> Any:
 def _rows(data: Any, field: str) -> list[Any]:
     if not isinstance(data, list):
         raise ValidationFailed(
-            f"`{field}` works on a list, and there is {_kind(data)} here.",
+            f"`{field}` needs a list, but got {_kind(data)}.",
             field=field,
-            hint="Pick the list first.",
+            hint="Select the list first.",
         )
     return data
 
@@ -319,7 +319,7 @@ def _each_object(
         return change(data)
     rows = _rows(data, field)
     if not all(isinstance(row, dict) for row in rows):
-        raise ValidationFailed(f"`{field}` works on objects.", field=field)
+        raise ValidationFailed(f"`{field}` needs objects.", field=field)
     return [change(row) for row in rows]
 
 
@@ -392,7 +392,7 @@ def _put(made: dict[str, Any], names: list[str], value: Any, field: str) -> None
             break
     if not isinstance(here, dict) or names[-1] in here:
         raise ValidationFailed(
-            f"`{field}`: {'.'.join(names)[:64]!r} stands in the place of another field.",
+            f"`{field}`: {'.'.join(names)[:64]!r} overwrites another field.",
             field=field,
         )
     here[names[-1]] = value

@@ -64,7 +64,7 @@ def check_size(value: Number) -> Number:
     """
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise refusal("is too large, or is no number")
+            raise refusal("is too large or not a number")
         return value
     bits = max(value.numerator.bit_length(), value.denominator.bit_length())
     if bits > limits.CALCULATION_BITS_MAX:
@@ -124,7 +124,7 @@ def power(base: Number, exponent: Number) -> Number:
             return found
     if base < 0 and not (isinstance(exponent, Fraction) and exponent.denominator == 1):
         raise refusal(
-            "takes a broken power of a negative number", "Write root(x, n) for odd roots."
+            "takes a fractional power of a negative number", "Write root(x, n) for odd roots."
         )
     try:
         return check_size(math.pow(_float(base), _float(exponent)))
@@ -158,7 +158,7 @@ def _float(value: Number) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise refusal("is too large to go on with, except in whole numbers") from None
+        raise refusal("is too large to calculate with, except as a whole number") from None
 
 
 def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
@@ -206,7 +206,7 @@ def _whole(value: Number, name: str, most: int | None = None) -> int:
         or value.denominator != 1
         or (most is not None and value < 0)
     ):
-        raise refusal(f"takes {name} of what is no whole number")
+        raise refusal(f"takes {name} of a number that is not whole")
     if most is not None and value > most:
         raise ValidationFailed(
             f"`expression` takes {name} of more than {most:,}.", field="expression", limit=most
@@ -231,14 +231,14 @@ def _root(value: Number, degree: Number) -> Number:
 
 def _logarithm(value: Number, base: Number | None = None) -> Number:
     if value <= 0:
-        raise refusal("takes the logarithm of what is not above zero")
+        raise refusal("takes the logarithm of a number that is not above zero")
     if base is None:
         raise refusal(
             "has a logarithm without a base, which means 10 to some and e to others",
             "Write ln(x), log10(x), log2(x) or log(x, base).",
         )
     if base <= 0 or base == 1:
-        raise refusal("has a logarithm to a base that is none")
+        raise refusal("has a logarithm with an invalid base")
     if isinstance(value, Fraction) and isinstance(base, Fraction) and base.denominator == 1:
         whole = round(_ln(value) / _ln(base))
         if abs(whole) <= limits.CALCULATION_BITS_MAX and base**whole == value:
@@ -255,7 +255,7 @@ def _ln(value: Number) -> float:
 
 def _natural(value: Number) -> Number:
     if value <= 0:
-        raise refusal("takes the logarithm of what is not above zero")
+        raise refusal("takes the logarithm of a number that is not above zero")
     return Fraction(0) if value == 1 else _ln(value)
 
 
@@ -266,7 +266,7 @@ def _of_float(function: Callable[[float], float]) -> Callable[[Number], Number]:
         except OverflowError:
             raise refusal("is too large") from None
         except ValueError:
-            raise refusal("asks a function for what it has no value for") from None
+            raise refusal("calls a function outside its domain") from None
 
     return run
 

@@ -73,6 +73,6 @@ def _require(format_: OfficeFormat, *, writes: bool = False) -> None:
     package = "fpdf" if writes and format_ == "pdf" else _PACKAGES[format_]
     if find_spec(package) is None:
         raise ToolUnavailable(
-            f"{format_} takes {package}, which is not installed.",
+            f"{format_} needs {package}, which is not installed.",
             hint="Install it: pip install 'stratagem[catalogue]'",
         )

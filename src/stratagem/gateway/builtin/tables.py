@@ -41,7 +41,7 @@ def rows_of(value: Any) -> tuple[list[str] | None, list[list[Any]]]:
     if value == []:
         return None, []
     if not is_tabular(value):
-        raise TableFault("it is no list of flat objects, or of lists")
+        raise TableFault("it is not a list of flat objects or lists")
     if isinstance(value[0], list):
         return None, value
     header = list(dict.fromkeys(name for row in value for name in row))

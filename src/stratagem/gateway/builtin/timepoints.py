@@ -131,7 +131,7 @@ def format_moment(moment: datetime, style: str, *, field: str = "format") -> str
         return named[style]()
     if "%" not in style:
         raise ValidationFailed(
-            f"`{field}`: {style[:64]!r} is no format.",
+            f"`{field}`: {style[:64]!r} is not a format.",
             field=field,
             hint=f"Use {', '.join(named)}, or a pattern such as %Y-%m-%d %H:%M.",
         )
@@ -201,22 +201,23 @@ def _from_seconds(value: float, default: tzinfo, field: str) -> datetime:
     try:
         return (_EPOCH + timedelta(seconds=value)).astimezone(default)
     except (OverflowError, ValueError):
-        raise ValidationFailed(f"`{field}` lies outside the calendar.", field=field) from None
+        raise ValidationFailed(f"`{field}` is outside the calendar.", field=field) from None
 
 
 def _by_pattern(text: str, pattern: str, field: str) -> datetime:
     unknown = [each for each in _DIRECTIVE.findall(pattern) if each not in _READABLE]
     if unknown or "%" not in pattern:
         raise ValidationFailed(
-            f"`format`: {f'%{unknown[0]}' if unknown else pattern[:64]!r} cannot be read by.",
+            f"`format`: {f'%{unknown[0]}' if unknown else pattern[:64]!r} cannot be used "
+            "for reading.",
             field="format",
-            hint=f"Directives to read by: {', '.join(f'%{each}' for each in sorted(_READABLE))}.",
+            hint=f"Directives for reading: {', '.join(f'%{each}' for each in sorted(_READABLE))}.",
         )
     try:
         return datetime.strptime(text, pattern)  # noqa: DTZ007 -- the zone is attached next
     except (ValueError, re.error) as error:
         raise ValidationFailed(
-            f"`{field}` is not as `format` says: {error}.", field=field
+            f"`{field}` does not match `format`: {error}.", field=field
         ) from None
 
 
@@ -228,5 +229,5 @@ def _unreadable(text: str, field: str) -> ValidationFailed:
             hint="Write year-month-day, or say how with `format`: %d/%m/%Y or %m/%d/%Y.",
         )
     return ValidationFailed(
-        f"`{field}`: {text[:64]!r} is no point in time.", field=field, hint=_HINT
+        f"`{field}`: {text[:64]!r} is not a point in time.", field=field, hint=_HINT
     )

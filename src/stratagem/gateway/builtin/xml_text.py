@@ -62,7 +62,7 @@ class _Several(list[Any]):
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise XmlFault("it has a document type, which is not read")
+    raise XmlFault("it has a document type, which is not allowed")
 
 
 def load(text: str) -> Any:
@@ -147,7 +147,7 @@ def _raw(value: Any) -> str:
         raise XmlFault("an attribute or #text holds a single value")
     text = scalar_text(value)
     if _FORBIDDEN.search(text):
-        raise XmlFault("a text has a character that XML has no place for")
+        raise XmlFault("a text has a character that XML does not allow")
     return text
 
 

@@ -79,7 +79,7 @@ class _Loader(yaml.SafeLoader):
             # As it is written: 1 and true are keys of objects in JSON too, as texts.
             key = key_node.value
             if key in made:
-                raise YamlFault(f"the key {key[:64]!r} stands twice")
+                raise YamlFault(f"the key {key[:64]!r} occurs twice")
             made[key] = self.construct_object(value_node, deep=deep)
         return made
 

@@ -65,9 +65,9 @@ class ApprovalService:
             asked = approval_of(tool) if tool is not None else None
             if tool is None or asked is None or asked["id"] != id_:
                 raise ResourceNotFound(
-                    f"Nothing waits as {id_!r}.",
+                    f"Nothing with the id {id_!r} is waiting.",
                     field="id",
-                    hint="It may have changed since it was shown: see approvals_list.",
+                    hint="It may have changed since it was listed: see approvals_list.",
                 )
             definition = tool.content["pending"]["definition"]
             if state == "approved":

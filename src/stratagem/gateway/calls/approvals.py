@@ -102,7 +102,9 @@ class CallApprovals:
             asked = self._read(transaction, id_)
             if asked is None:
                 raise ResourceNotFound(
-                    f"Nothing waits as {id_!r}.", field="id", hint="See approvals_list."
+                    f"Nothing with the id {id_!r} is waiting.",
+                    field="id",
+                    hint="See approvals_list.",
                 )
             if asked["state"] != "waiting":
                 raise ValidationFailed(f"{id_} was {asked['state']} already.", field="id")
@@ -131,9 +133,10 @@ class CallApprovals:
         ]
         if len(waiting) >= limits.APPROVALS_WAITING_MAX:
             raise RateLimited(
-                f"{len(waiting)} of your calls wait for a person already.",
+                f"{len(waiting)} of your calls are already waiting for approval; that is "
+                "the limit.",
                 limit=limits.APPROVALS_WAITING_MAX,
-                hint="Have a person decide about them first: see approvals_list.",
+                hint="Have a person approve or reject them first: see approvals_list.",
             )
         asked: _Asked = {
             "id": id_,

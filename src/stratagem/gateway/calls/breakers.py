@@ -88,13 +88,13 @@ class Breakers:
             breaker.trial = True
             return
         raise ExecutionFailed(
-            f"{tool} failed {breaker.failures} times in a row and is left alone for now.",
+            f"{tool} failed {breaker.failures} times in a row and is paused for now.",
             safe=True,
             reason="circuit_open",
             retry_after=max(1, round(left)),
             last_error=breaker.reason,
-            hint="Call again when retry_after seconds are over, use another tool, or, once it "
-            "works again, have breaker_reset close it.",
+            hint="Call again after retry_after seconds or use another tool; once its service "
+            "works again, breaker_reset ends the pause.",
         )
 
     def succeed(self, tool: str) -> None:

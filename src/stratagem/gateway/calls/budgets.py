@@ -93,12 +93,12 @@ def _refusal(
     words = f"{limit:,} calls" if unit == "calls" else f"a cost of {limit:g}"
     until = moments.iso(resets)
     return BudgetExceeded(
-        f"{budget.whose} may come to {words} each {_period(budget)}; {used:g} are used.",
+        f"{budget.whose} are limited to {words} per {_period(budget)}; {used:g} are used.",
         reason="budget",
         unit=unit,
         limit=limit,
         used=used,
         resets=until,
         retry_after=max(1, (resets - now) // _MICROSECONDS),
-        hint=f"It begins anew at {until}; an administrator can allow more.",
+        hint=f"The budget resets at {until}; an administrator can raise it.",
     )

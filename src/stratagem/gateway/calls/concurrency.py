@@ -84,7 +84,7 @@ class ConcurrencyLimits:
     async def _wait(self, tool: str, priority: Priority) -> None:
         if self.waiting >= self._waiting_max:
             raise RateLimited(
-                f"{self.waiting:,} calls are waiting already.",
+                f"{self.waiting:,} calls are waiting already; the queue is full.",
                 limit=self._waiting_max,
                 retry_after=1,
             )
@@ -182,7 +182,7 @@ class RateLimits:
         wait = self._buckets.take((caller, tool), per_minute, per_minute)
         if wait:
             raise RateLimited(
-                f"{tool} may be called {per_minute:,} times a minute by one caller.",
+                f"Each caller may call {tool} {per_minute:,} times a minute.",
                 limit=per_minute,
                 retry_after=round(wait, 3),
             )

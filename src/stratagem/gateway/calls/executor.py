@@ -308,8 +308,8 @@ class Executor:
             return checked.value, _encode_output(tool, checked.value, checked.mcp)
         except ExecutionFailed as error:
             raise GuardrailFailed(
-                f"A guardrail has changed the result of {tool.name} into what it cannot give. "
-                "It was called; what it gave is withheld.",
+                f"A guardrail has changed the result of {tool.name} into something that its "
+                "schema does not allow. The tool was called; its result is withheld.",
                 reason="guardrail",
                 tool=tool.name,
                 ran=True,
@@ -440,7 +440,7 @@ class Executor:
         except TimeoutError as error:
             if not state.attempts:
                 raise ExecutionTimeout(
-                    f"{tool.name} was not begun: it waited {seconds:g} seconds for other calls.",
+                    f"{tool.name} was not called: it waited {seconds:g} seconds for other calls.",
                     limit=seconds,
                     attempts=0,
                     reason="not_begun",
@@ -456,7 +456,7 @@ class Executor:
         call = state.call
         runner = self._parts.runners.get(tool.handler.get("type", ""))
         if runner is None:
-            raise ExecutionFailed(f"Nothing here can run {tool.name}: its handler is unknown.")
+            raise ExecutionFailed(f"{tool.name} cannot run here: its handler is unknown.")
         permissions = tool.permissions
         if call.permissions is not None:
             permissions = permissions.intersect(read_permissions(call.permissions))
@@ -689,7 +689,7 @@ def _authorise(tool: Tool, call: Call) -> None:
         )
     if call.depth > _DEPTH_MAX:
         raise ValidationFailed(
-            f"{tool.name} is called from inside {_DEPTH_MAX} other calls.",
+            f"{tool.name} is called from within {_DEPTH_MAX} nested calls.",
             field="toolName",
             limit=_DEPTH_MAX,
             hint="A pipeline must not call itself.",
@@ -717,23 +717,23 @@ def _encode_output(tool: Tool, result: Any, beside: McpContent | None) -> bytes:
     try:
         data = orjson.dumps(result)
     except (orjson.JSONEncodeError, TypeError, ValueError) as error:
-        raise ExecutionFailed(f"The result of {tool.name} is no JSON: {error}.") from error
+        raise ExecutionFailed(f"The result of {tool.name} is not JSON: {error}.") from error
     limit = tool.configuration.output_bytes
     size = len(data) + (len(orjson.dumps(beside)) if beside else 0)
     if size > limit:
         raise ExecutionFailed(
-            f"{tool.name} was run, but its result has {size:,} bytes; {limit:,} are allowed.",
+            f"{tool.name} was called, but its result has {size:,} bytes; {limit:,} are allowed.",
             answered=True,
             reason="too_large",
             limit=limit,
-            hint="What it did is done. To see a result, ask for less, or raise "
+            hint="Its effects remain. To see a result, ask for less, or raise "
             "configuration.maxOutput of the tool.",
         )
     if tool.output is not None and not tool.output.accepts(result):
         raise ExecutionFailed(
             f"The result of {tool.name} does not fit its own outputSchema.",
             violations=tool.output.violations(result),
-            hint="The tool, or its outputSchema, has to be mended.",
+            hint="The tool or its outputSchema has to be corrected.",
         )
     return data
 

@@ -115,7 +115,7 @@ class GuardrailService:
             "order": 0,
             "check": {"type": "mask"},
             "match": {},
-            "description": "Takes the secrets that a call was made with out of what it gave.",
+            "description": "Removes the secrets that a call used from its result.",
             "builtIn": True,
         }
         return {"guardrails": [built_in, *(each.document for each in found)]}
@@ -127,16 +127,16 @@ def _read_check(given: inputs.GuardrailInput) -> GuardrailCheck:
     for name in check:
         if name != "type" and name not in _FIELDS[kind]:
             raise ValidationFailed(
-                f"`check.{name}` means nothing for a check of type {kind!r}.",
+                f"`check.{name}` has no meaning for a check of type {kind!r}.",
                 field=f"check.{name}",
                 allowed=sorted(_FIELDS[kind]),
             )
     if kind == "tool" and "tool" not in check:
-        raise ValidationFailed("`check.tool` names the tool that decides.", field="check.tool")
+        raise ValidationFailed("`check.tool` must name the tool that decides.", field="check.tool")
     if kind == "ask" and given.when == "after":
         raise ValidationFailed(
-            "After a call nobody can be asked whether to make it.",
+            "After a call it is too late to ask for approval.",
             field="when",
-            hint='Ask with "when": "before", or block what it gives.',
+            hint='Use "when": "before", or block the result.',
         )
     return cast("GuardrailCheck", check)

@@ -189,7 +189,7 @@ class Guardrails:
                 told["content"] = result.mcp
             decision = await self._decide(each, tool, call, told)
             if decision.action == "ask":
-                raise _failure(each, "asks about a call that was made already")
+                raise _failure(each, "asks for approval of a call that was made already")
             if decision.action == "rewrite":
                 # What a server said beside the result may hold what was taken out of it.
                 result = CheckedResult(decision.value, decision.mcp, changed=True)
@@ -217,7 +217,7 @@ class Guardrails:
             told = {"arguments": arguments, "result": None, "error": said}
             decision = await self._decide(each, tool, call, told)
             if decision.action == "ask":
-                raise _failure(each, "asks about a call that was made already")
+                raise _failure(each, "asks for approval of a call that was made already")
             if decision.action == "rewrite":
                 said = _rewritten_error(each, decision.value, said)
                 error.reword(said["message"], said["details"])
@@ -244,7 +244,7 @@ class Guardrails:
         decision = _read_decision(guardrail, said, told)
         if decision.action == "block":
             raise GuardrailBlocked(
-                f"The guardrail {guardrail.name} does not let this call of {tool.name} pass"
+                f"The guardrail {guardrail.name} blocks this call of {tool.name}"
                 f"{': ' + decision.reason if decision.reason else ''}.",
                 reason="guardrail",
                 guardrail=guardrail.name,
@@ -350,7 +350,7 @@ def _rewritten_arguments(guardrail: Guardrail, tool: Tool, value: Any) -> Mappin
 
 
 def _failure(guardrail: Guardrail, what: str) -> GuardrailFailed:
-    after = " It was made; what it gave is withheld." if guardrail.when == "after" else ""
+    after = " It was made; its result is withheld." if guardrail.when == "after" else ""
     return GuardrailFailed(
         f"The guardrail {guardrail.name} {what}, so the call is refused.{after}",
         reason="guardrail",

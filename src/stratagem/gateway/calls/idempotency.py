@@ -89,7 +89,7 @@ class _Claim:
         """Refuse the outcome of a call that was made with other rights than the caller has now."""
         if answer.get("reach", self._reach()) != self._reach():
             raise PermissionDenied(
-                "This request id stands for a call that was made with other rights than yours.",
+                "This request id belongs to a call that was made with other rights than yours.",
                 field="requestId",
                 hint="Use a new request id.",
             )
@@ -113,7 +113,7 @@ class _Claim:
             return sha256(orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)).hexdigest()
         except TypeError as error:
             raise ValidationFailed(
-                f"The arguments are no JSON: {error}.", field="arguments"
+                f"The arguments are not JSON: {error}.", field="arguments"
             ) from error
 
 
@@ -167,11 +167,11 @@ class IdempotentCalls:
         while (record := await asyncio.to_thread(self._find_record, execution_id, call)) is None:
             if time.monotonic() >= until:
                 raise RequestReused(
-                    "This call was begun before under the same request id, and it is not known "
+                    "A call with this request id was started before, and it is not known "
                     "how it ended.",
                     field="requestId",
                     executionId=execution_id,
-                    hint="See whether it did its work; to run it again, use a new request id.",
+                    hint="Check whether it had its effect; to run it again, use a new request id.",
                 )
             await asyncio.sleep(limits.RECORD_SECONDS)
         return answer_again(record)

@@ -129,14 +129,14 @@ class _Collector:
         figures = self.cache.figures()
         for name, about, value in (
             ("cache_hits", "Results that were found in the cache.", figures["hits"]),
-            ("cache_misses", "Results that were looked for in vain.", figures["misses"]),
+            ("cache_misses", "Results that were not found in the cache.", figures["misses"]),
             ("executions_lost", "Executions that could not be recorded.", self.recorder.lost),
         ):
             yield CounterMetricFamily(f"stratagem_{name}", about, value=value)
         for name, about, value in (
             ("cache_entries", "Results in the cache.", figures["entries"]),
             ("cache_bytes", "Bytes of the results in the cache.", figures["bytes"]),
-            ("calls_running", "Calls that run.", self.lanes.running),
+            ("calls_running", "Calls that are running.", self.lanes.running),
             ("calls_waiting", "Calls in the queue.", self.lanes.waiting),
         ):
             yield GaugeMetricFamily(f"stratagem_{name}", about, value=value)

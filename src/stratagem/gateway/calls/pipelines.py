@@ -94,21 +94,23 @@ class Pipelines:
             raise _unknown_run(run_id)
         if "success" in begun:
             raise ValidationFailed(
-                f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
+                f"The run {run_id} has ended.",
+                field="runId",
+                hint="Run the pipeline again from the start.",
             )
         if purged:
             # A step whose record is gone would be run a second time.
             raise ValidationFailed(
-                f"Something was purged since the run {run_id} began, perhaps some of its steps.",
+                f"Data was purged since the run {run_id} began, perhaps results of its steps.",
                 field="runId",
-                hint="See what it did, and run the pipeline anew.",
+                hint="Check what it did, and run the pipeline again from the start.",
             )
         if any(each.pop("masked", False) for each in (begun, *contents)):
             # With a mask in place of a value another call would be made than was meant.
             raise ValidationFailed(
-                f"The run {run_id} held what may be secret, which is not kept.",
+                f"The run {run_id} used values that may be secret, so it was not stored.",
                 field="runId",
-                hint="Run the pipeline anew.",
+                hint="Run the pipeline again from the start.",
             )
         events = [StepEvent.of(each) for each in contents]
         pipeline = parse_pipeline(begun["definition"])

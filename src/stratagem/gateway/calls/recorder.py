@@ -130,9 +130,9 @@ class Recorder:
         try:
             item()
         except StratagemError as error:
-            logger.warning("something that followed from an execution failed: %s", error)
+            logger.warning("a follow-up of an execution failed: %s", error)
         except Exception:  # a defect in one of them must not end the recording of all calls
-            logger.exception("something that followed from an execution failed")
+            logger.exception("a follow-up of an execution failed")
 
     def _gather(
         self,
@@ -197,7 +197,7 @@ class Recorder:
                 orjson.dumps(draft.content)
         except (TypeError, ValueError, RecursionError):
             self.lost += 1
-            logger.exception("An execution was not recorded: it holds what is no JSON")
+            logger.exception("An execution was not recorded: it holds something that is not JSON")
             return []
         return drafts
 

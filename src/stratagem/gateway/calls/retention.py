@@ -61,9 +61,12 @@ class Retention:
         note = "Nothing was erased: confirm it with confirm=true. It cannot be undone."
         if given.confirm:
             erased = self._foundation.purge_records(self._caller, records, sequences)
-            note = "Backups and exports made earlier are out of reach."
+            note = "Backups and exports made earlier are not changed."
             if kind == "tool":
-                note += " What was called stays recorded: executions_erase, or each by its id."
+                note += (
+                    " Records of its calls stay: erase them with executions_erase, or "
+                    "each by its id."
+                )
         return {
             "kind": kind,
             "id": given.record_id,
@@ -100,7 +103,7 @@ def _find_records(
     raise ToolNotFound(
         f"There is no tool and no execution {given!r} on any branch.",
         field="record_id",
-        hint="tools_list shows the tools, tool_executions what was called.",
+        hint="tools_list shows the tools, tool_executions the calls.",
     )
 
 

@@ -129,7 +129,7 @@ class ToolRights:
         missing = await self.foundation.read_async(lambda: self._find_missing(tool, call))
         if missing:
             raise PermissionDenied(
-                f"{tool.name} requires {', '.join(missing)}, which is not there.",
+                f"{tool.name} requires {', '.join(missing)}, which does not exist.",
                 reason="requirements",
                 missing=missing,
                 tool=tool.name,
@@ -162,7 +162,7 @@ def _check_callers(tool: Tool, rights: Mapping[str, Any], caller: Caller) -> Non
         return
     if caller.actor not in {*callers, *(f"token:{each}" for each in callers)}:
         raise PermissionDenied(
-            f"{tool.name} may be called by some only, and you are not among them.",
+            f"Only some callers may call {tool.name}, and you are not one of them.",
             reason="callers",
             tool=tool.name,
             hint="Ask its owner or an administrator.",
@@ -176,7 +176,7 @@ def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
     if not fitting:
         named = ", ".join(sorted(caller.tool_sets or ()))
         why = (
-            f"{named} is for tools that change nothing, and it may change something"
+            f"{named} allows only tools that change nothing, and this one may change something"
             if having
             else f"it is not in {named}"
         )

@@ -82,9 +82,7 @@ class SecretService:
         sources = {"value": given.value, "file": given.file, "command": given.command}
         source = {kind: each for kind, each in sources.items() if each is not None}
         if len(source) != 1:
-            raise ValidationFailed(
-                "A secret is set by one of `value`, `file` and `command`.", field="value"
-            )
+            raise ValidationFailed("Give one of `value`, `file` and `command`.", field="value")
         if given.command is not None and not all(given.command[:1]):
             raise ValidationFailed("`command` names a program.", field="command")
         with self._foundation.store.snapshot() as reader:
@@ -128,7 +126,7 @@ class SecretService:
         return self._foundation.write(self._caller, work)
 
     def withdraw(self, given: inputs.WithdrawInput) -> WithdrawnGrants:
-        """Take a secret away from a tool."""
+        """Revoke a tool's right to a secret."""
         tool, name = given.tool, given.name
 
         def work(transaction: Transaction) -> WithdrawnGrants:
@@ -206,8 +204,8 @@ def _new_grant(grant: GrantRecord, wanted: Collection[str]) -> NewGrant:
     answer: NewGrant = {"tool": tool, "name": name, "origin": grant["origin"], "granted": True}
     if name not in wanted:
         answer["note"] = (
-            f"{tool} does not refer to ${{{name}}} yet; when it does, that is a change, and this "
-            "grant is suspended."
+            f"{tool} does not refer to ${{{name}}} yet; once it does, this grant is "
+            "suspended until a person confirms it."
         )
     return answer
 
@@ -215,7 +213,8 @@ def _new_grant(grant: GrantRecord, wanted: Collection[str]) -> NewGrant:
 def _check_name(name: str) -> None:
     if name in RESERVED_NAMES:
         raise ValidationFailed(
-            f"No secret is named {name}: the variable of that name is the key of all others.",
+            f"A secret cannot be named {name}: the variable of that name holds the key of "
+            "all secrets.",
             field="name",
             hint="Choose another name.",
         )

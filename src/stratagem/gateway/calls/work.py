@@ -109,7 +109,7 @@ def cancellation_error(what: str, execution_id: str) -> ExecutionFailed:
         answered=True,
         reason="cancelled",
         executionId=execution_id,
-        hint="Somebody asked for its end; call it again if it is still wanted.",
+        hint="It was cancelled on request; call it again if it is still needed.",
     )
 
 

@@ -222,7 +222,8 @@ TOOLS: Final = (
             category="search",
             details=(
                 "Asks arXiv (preprints, all words must occur) and OpenAlex (250 million works, "
-                "with citations). Neither needs a key. Papers that both know stand once. If one "
+                "with citations). Neither needs a key. Papers found in both are listed once. "
+                "If one "
                 "of them fails, the other still answers and `failures` says why."
             ),
             takes={
@@ -242,7 +243,7 @@ TOOLS: Final = (
                     "type": "array",
                     "items": {"type": "string", "enum": ["arxiv", "openalex"]},
                     "minItems": 1,
-                    "description": "Both unless you say which",
+                    "description": "Both by default",
                 },
                 "fromYear": {"type": "integer", "minimum": 1900, "maximum": 2100},
                 "untilYear": {"type": "integer", "minimum": 1900, "maximum": 2100},

@@ -202,7 +202,7 @@ _THRESHOLD_SCHEMA: Final = {
     "minimum": 1,
     "maximum": 1_000,
     "default": _THRESHOLD,
-    "description": "Functions above it are pointed out",
+    "description": "Functions above it are reported",
 }
 _TAGS: Final = ("code", "source", "quality")
 _CODE: Final = "def add(a, b):\n    return a + b\n"
@@ -248,9 +248,10 @@ TOOLS: Final = (
             "Parse code: the functions, classes and imports of each file, with their lines.",
             category="analysis",
             details=(
-                "Reads one text, a list of files, a folder or a repository. `files` can be given "
-                "on to complexity_analyzer and security_scanner as it is: in a pipeline that "
-                "happens by itself. With `includeContent` false the code is left out. The code "
+                "Reads one text, a list of files, a folder or a repository. `files` can "
+                "be passed on to complexity_analyzer and security_scanner unchanged; a pipeline "
+                "does so automatically. With `includeContent` false the code is left out. "
+                "The code "
                 "is read, never run."
             ),
             takes={
@@ -258,7 +259,7 @@ TOOLS: Final = (
                 "includeContent": {
                     "type": "boolean",
                     "default": True,
-                    "description": "Keep the code in `files`, for further steps",
+                    "description": "Keep the code in `files`, for later steps",
                 },
             },
             gives={
@@ -286,16 +287,17 @@ TOOLS: Final = (
     StandardTool(
         define(
             "complexity_analyzer",
-            "Measure the cyclomatic complexity and length of every function, and point out those "
-            "above a threshold.",
+            "Measure the cyclomatic complexity and length of every function, and report "
+            "those above a threshold.",
             category="analysis",
             details=(
-                "Takes `files` as code_parser gives them, or your own list of paths and contents. "
-                "Complexity is the number of ways through a function, by lizard; above 10 a "
+                "Takes `files` as code_parser returns them, or your own list of paths and "
+                "contents. "
+                "Complexity is the number of paths through a function, by lizard; above 10 a "
                 "function is hard to test."
             ),
             takes={
-                "files": files_schema("As code_parser gives them"),
+                "files": files_schema("As code_parser returns them"),
                 "threshold": _THRESHOLD_SCHEMA,
             },
             required=("files",),
@@ -325,14 +327,16 @@ TOOLS: Final = (
             "OWASP Top 10.",
             category="analysis",
             details=(
-                "Takes `files` as code_parser gives them, or your own list of paths and contents. "
-                "Python is scanned by bandit, other languages by a small set of patterns: they "
-                "find the usual dangerous calls, not every hole, and what they find has to be "
-                "looked at. `rules`: all, owasp-top-10 (only what belongs to a category), or "
+                "Takes `files` as code_parser returns them, or your own list of paths and "
+                "contents. "
+                "Python is scanned by bandit, other languages by a small set of patterns: "
+                "they find the usual dangerous calls, not every vulnerability, and each "
+                "finding has to be checked. `rules`: all, owasp-top-10 (only what belongs "
+                "to a category), or "
                 "secrets. A secret that is found is not repeated in the answer's issues."
             ),
             takes={
-                "files": files_schema("As code_parser gives them"),
+                "files": files_schema("As code_parser returns them"),
                 "rules": {
                     "type": "string",
                     "enum": ["all", "owasp-top-10", "secrets"],

@@ -60,13 +60,13 @@ _CALLS: Final = tuple(
     (languages, re.compile(pattern), words, cwe)
     for languages, pattern, words, cwe in (
         (_SCRIPTS, r"\beval\(", "eval runs text as code", 95),
-        (_SCRIPTS, r"\.innerHTML[ \t]{0,4}\+?=(?!=)", "innerHTML takes markup as it is", 79),
-        (_SCRIPTS, r"\bdocument\.write\(", "document.write takes markup as it is", 79),
-        (_SCRIPTS, r"dangerouslySetInnerHTML", "markup is taken as it is", 79),
+        (_SCRIPTS, r"\.innerHTML[ \t]{0,4}\+?=(?!=)", "innerHTML inserts unescaped markup", 79),
+        (_SCRIPTS, r"\bdocument\.write\(", "document.write inserts unescaped markup", 79),
+        (_SCRIPTS, r"dangerouslySetInnerHTML", "markup is inserted unescaped", 79),
         (
             _SCRIPTS,
             r"\bexec(?:Sync)?\([ \t]{0,4}[`'\"][^`'\"\n]{0,200}\$\{",
-            "a shell command is put together from values",
+            "a shell command is built from values",
             78,
         ),
         (
@@ -78,15 +78,15 @@ _CALLS: Final = tuple(
         (
             frozenset({"php"}),
             r"\bunserialize[ \t]{0,4}\(",
-            "unserialize makes objects of text",
+            "unserialize creates objects from text",
             502,
         ),
         (frozenset({"java"}), r"\bRuntime\.getRuntime\(\)\.exec\(", "a command is run", 78),
-        (frozenset({"java"}), r"\bObjectInputStream\b", "objects are made of bytes", 502),
+        (frozenset({"java"}), r"\bObjectInputStream\b", "objects are deserialized from bytes", 502),
         (
             frozenset({"java", "csharp", "go", "php", "ruby"}) | _SCRIPTS,
             r"(?i)[\"'`](?:SELECT|INSERT INTO|UPDATE|DELETE FROM) [^\"'`\n]{0,300}[\"'`][ \t]{0,4}(?:\+|\.)[ \t]{0,4}[\w$]",
-            "SQL is put together from values",
+            "SQL is built from values",
             89,
         ),
         (
@@ -103,11 +103,11 @@ _CALLS: Final = tuple(
             295,
         ),
         (frozenset({"rust"}), r"\bunsafe[ \t]{0,4}\{", "the compiler's checks are off", 119),
-        (frozenset({"csharp"}), r"\bBinaryFormatter\b", "objects are made of bytes", 502),
+        (frozenset({"csharp"}), r"\bBinaryFormatter\b", "objects are deserialized from bytes", 502),
         (
             frozenset({"ruby"}),
             r"\b(?:eval|instance_eval|Marshal\.load|YAML\.load)\b[ \t]{0,4}\(",
-            "text is run or made into objects",
+            "text is run or deserialized",
             502,
         ),
         (
@@ -198,7 +198,8 @@ def find_secrets(text: str) -> list[Issue]:
     return [
         {
             "rule": "secret",
-            "message": f"{name} in the code. Move it to the environment and have it changed.",
+            "message": f"{name} in the code. Move it to the environment and replace it with "
+            "a new one.",
             "line": text.count("\n", 0, found.start()) + 1,
             "severity": "high",
             "confidence": "medium",

@@ -39,7 +39,7 @@ def _overview(files: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield markdown_table([["File", "Language", "Symbols", "Imports"], *rows[:_SHOWN]]) + "\n"
     broken = [each["path"] for each in files if each.get("syntaxErrors")]
     if broken:
-        yield f"Not read whole, because of errors in the syntax: {', '.join(broken[:10])}.\n"
+        yield f"Not read completely, because of syntax errors: {', '.join(broken[:10])}.\n"
 
 
 def _complexity(files: Sequence[dict[str, Any]], threshold: int) -> Iterator[str]:

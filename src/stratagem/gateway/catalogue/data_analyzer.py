@@ -56,7 +56,7 @@ def _read(content: Any) -> Rows:
         value = [{f"column_{at}": cell for at, cell in enumerate(row, 1)} for row in value]
     if not all(isinstance(row, dict) for row in value):
         raise ValidationFailed(
-            "`content` is a list of objects, or a text of CSV or JSON.", field="content"
+            "`content` must be a list of objects, or CSV or JSON as text.", field="content"
         )
     if len(value) > limits.ANALYSED_ROWS_MAX:
         raise ValidationFailed(

@@ -119,7 +119,7 @@ def _answer(given: Mapping[str, Any], answer: dict[str, Any], made: Any) -> dict
         texts = {name: csv_text(rows, delimiter=",") for name, rows in made.items()}
     except ValueError as error:
         raise ValidationFailed(
-            f"The rows cannot be CSV: {error}.", field="format", hint="Ask for json."
+            f"The rows cannot be written as CSV: {error}.", field="format", hint="Ask for json."
         ) from error
     return {"csvs": texts, "counts": answer["counts"], "seed": answer["seed"]}
 
@@ -188,7 +188,7 @@ def _check(
             used = set(_TEMPLATE.findall(field.get("template", "")))
             if not used or used - earlier:
                 raise ValidationFailed(
-                    "A template names fields before it, as {first_name}.{last_name}.",
+                    "A template refers to earlier fields, as in {first_name}.{last_name}.",
                     field=f"{where}.template",
                     allowed=sorted(earlier),
                 )
@@ -196,7 +196,7 @@ def _check(
             table, _, column = str(field.get("reference", "")).partition(".")
             if table not in tables or not tables[table] or column not in tables[table][0]:
                 raise ValidationFailed(
-                    "A reference names a table before this one and its column, as users.id.",
+                    "A reference names a column of an earlier table, as in users.id.",
                     field=f"{where}.reference",
                     allowed=sorted(tables),
                 )
@@ -258,7 +258,7 @@ _FIELD: Final[dict[str, Any]] = {
     "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 100},
         "type": {"type": "string", "enum": list(_TYPES)},
-        "unique": {"type": "boolean", "description": "No value twice"},
+        "unique": {"type": "boolean", "description": "No duplicate values"},
         "nullShare": {"type": "number", "minimum": 0, "maximum": 1},
         "minimum": {"type": "number"},
         "maximum": {"type": "number"},
@@ -267,7 +267,7 @@ _FIELD: Final[dict[str, Any]] = {
         "to": {"type": "string"},
         "values": {"type": "array", "minItems": 1, "maxItems": 1_000},
         "template": {"type": "string", "maxLength": 500, "description": "{first_name}@example.com"},
-        "reference": {"type": "string", "description": "table.column of a table before"},
+        "reference": {"type": "string", "description": "table.column of an earlier table"},
     },
     "required": ["name", "type"],
     "additionalProperties": False,
@@ -284,15 +284,18 @@ TOOLS: Final = (
     StandardTool(
         define(
             "data_synthesis",
-            "Make up realistic rows for tests and demos: names, addresses, numbers, dates, several "
+            "Generate realistic rows for tests and demos: names, addresses, numbers, dates, "
+            "several "
             "related tables, or values of a JSON Schema.",
             category="generation",
             details=(
-                "Runs here and asks no model. Describe rows by `fields` (name and type each), "
-                "several tables by `tables` (a `reference` such as users.id takes values of a "
-                "table before), or give a JSON Schema. The same `seed` gives the same rows. "
-                "`unique` columns have no value twice, a `template` puts other fields of the row "
-                "together. E-mail addresses are of example.com and the like. Rows come as JSON or "
+                "Runs locally, without a model. Describe rows by `fields` (name and type each), "
+                "several tables by `tables` (a `reference` such as users.id takes values "
+                "from an earlier table), or give a JSON Schema. The same `seed` gives the "
+                "same rows. "
+                "`unique` columns have no duplicate values, a `template` combines other "
+                "fields of the row. E-mail addresses are of example.com and the like. Rows "
+                "come as JSON or "
                 "CSV."
             ),
             takes={

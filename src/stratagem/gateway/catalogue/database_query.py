@@ -96,7 +96,7 @@ async def query_file(order: Mapping[str, Any], seconds: float) -> dict[str, Any]
     path = order.get("path")
     if path and path != ":memory:" and not await asyncio.to_thread(Path(path).is_file):
         raise ExecutionFailed(
-            "The database file of this connection is not there.",
+            "The database file of this connection does not exist.",
             safe=True,
             hint="An administrator has to set the connection to a file that exists.",
         )
@@ -123,14 +123,12 @@ def check_statement(sql: str, engine: str, *, writable: bool) -> str:
         parsed = sqlglot.parse(sql, dialect=_DIALECTS[engine])
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         words = str(error).splitlines()[0][:300] if str(error) else "it is nested too deeply"
-        raise ValidationFailed(
-            f"`sql` is no statement that can be read: {words}.", field="sql"
-        ) from error
+        raise ValidationFailed(f"`sql` cannot be parsed: {words}.", field="sql") from error
     # A comment after the last semicolon is no statement.
     statements = [each for each in parsed if each and not isinstance(each, exp.Semicolon)]
     if len(statements) != 1:
         raise ValidationFailed(
-            f"`sql` has {len(statements)} statements; one is taken.", field="sql"
+            f"`sql` has {len(statements)} statements; only one is allowed.", field="sql"
         )
     [statement] = statements
     _refuse_functions(statement, exp)
@@ -147,14 +145,14 @@ def check_statement(sql: str, engine: str, *, writable: bool) -> str:
         return "select"
     if not reads and type(statement).__name__ not in _WRITES:
         raise PermissionDenied(
-            f"{_first_word(sql)} is not run here: only SELECT, and where the connection allows it "
-            "INSERT, UPDATE and DELETE.",
+            f"{_first_word(sql)} is not allowed here: only SELECT, and where the connection "
+            "is writable INSERT, UPDATE and DELETE.",
             reason="statement",
             field="sql",
         )
     if not writable:
         raise PermissionDenied(
-            "The statement changes data, and this connection is for reading.",
+            "The statement changes data, and this connection is read-only.",
             reason="read_only",
             field="sql",
             hint="An administrator can set `writable` on the connection.",
@@ -183,12 +181,12 @@ async def _postgres(
 ) -> dict[str, Any]:
     if find_spec("psycopg") is None:
         raise ToolUnavailable(
-            "PostgreSQL takes psycopg, which is not installed.",
+            "PostgreSQL needs psycopg, which is not installed.",
             hint="Install it: pip install 'stratagem[postgres]'",
         )
     if _ESCAPED_NAME.search(order["sql"]):
         raise ValidationFailed(
-            'Names are written out: U&"…" is not taken.', field="sql", hint="Write the name itself."
+            'Names in the form U&"…" are not accepted.', field="sql", hint="Write the name itself."
         )
     host, port = settings["host"], settings.get("port", _PORT)
     # The guard decides, and the connection goes to the very address that it has passed.
@@ -220,7 +218,7 @@ async def _postgres(
     )
     if names := found.get("volatile"):
         raise PermissionDenied(
-            f"The function {names[0]} may do more than read: PostgreSQL calls it volatile.",
+            f"The function {names[0]} may do more than read: PostgreSQL marks it as volatile.",
             reason="function",
             field="sql",
         )
@@ -246,8 +244,9 @@ TOOLS: Final = (
             details=(
                 "Runs one statement on a connection that an administrator set. SELECT (with WITH, "
                 "UNION and so on) always; INSERT, UPDATE and DELETE only where the connection is "
-                "writable; nothing that defines, copies or configures. Write `?` for each value "
-                "and give the values in `parameters`: never put them into the statement. At most "
+                "writable; nothing that defines, copies or configures. Write `?` for each "
+                "value and pass the values in `parameters`; never write them into the statement. "
+                "At most "
                 "`limit` rows come back; `truncated` says that there are more. To see the tables: "
                 "SELECT name FROM sqlite_master (SQLite), or from information_schema.tables."
             ),

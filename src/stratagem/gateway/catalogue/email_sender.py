@@ -36,7 +36,7 @@ async def _send(run: ToolRun) -> dict[str, Any]:
     message, size = await run.in_thread(lambda: _compose_and_measure(given, settings, run))
     if size > limits.MAIL_BYTES_MAX:
         raise ValidationFailed(
-            f"The mail has {size:,} bytes; {limits.MAIL_BYTES_MAX:,} are sent.",
+            f"The mail has {size:,} bytes; the limit is {limits.MAIL_BYTES_MAX:,}.",
             field="attachments",
             limit=limits.MAIL_BYTES_MAX,
         )
@@ -66,7 +66,7 @@ def _recipients(given: Mapping[str, Any], settings: Settings) -> list[str]:
             pairs = getaddresses([text])
             address = pairs[0][1] if len(pairs) == 1 else ""
             if address.count("@") != 1 or any(char in address for char in " \r\n<>,;\"'"):
-                raise ValidationFailed(f"`{place}` is no e-mail address.", field=place)
+                raise ValidationFailed(f"`{place}` is not an e-mail address.", field=place)
             if not _is_allowed(address, settings["recipients"]):
                 raise PermissionDenied(
                     f"The account may not write to {address}.",
@@ -117,7 +117,7 @@ def _compose(given: Mapping[str, Any], settings: Settings, run: ToolRun) -> Emai
 def _line(text: str, field: str) -> str:
     # More characters end a line than those that a mail's headers are parted by.
     if text.splitlines() not in ([], [text]) or "\0" in text:
-        raise ValidationFailed(f"`{field}` is one line.", field=field)
+        raise ValidationFailed(f"`{field}` must be one line.", field=field)
     return text
 
 
@@ -128,7 +128,7 @@ def _attach(message: EmailMessage, given: Mapping[str, Any], field: str) -> None
         or not (kind + subtype).replace(".", "").replace("+", "").replace("-", "").isalnum()
     ):
         raise ValidationFailed(
-            f"`{field}.contentType` is no media type.", field=f"{field}.contentType"
+            f"`{field}.contentType` is not a media type.", field=f"{field}.contentType"
         )
     try:
         data = base64.b64decode(given["content"], validate=True)
@@ -198,10 +198,10 @@ def _talk(  # noqa: PLR0917 -- one conversation, called in one place
     except smtplib.SMTPNotSupportedError as error:
         # Nothing was sent, not even the name of the account.
         raise ExecutionFailed(
-            f"The mail server cannot do what the account asks for: {str(error)[:300]}",
+            f"The mail server does not support the settings of the account: {str(error)[:300]}",
             safe=True,
             answered=True,
-            hint="Set `security` and `username` of the connection as the server has them.",
+            hint="Set `security` and `username` of the connection as the server requires.",
         ) from None
     except smtplib.SMTPException as error:
         raise ExecutionFailed(f"The mail server failed: {str(error)[:300]}.") from None
@@ -274,14 +274,14 @@ TOOLS: Final = (
     StandardTool(
         define(
             "email_sender",
-            "Send an e-mail by a configured account to recipients that it allows, or show what "
+            "Send an e-mail from a configured account to allowed recipients, or show what "
             "would be sent.",
             category="integration",
             details=(
                 "Sends by an SMTP account that an administrator set; the sender is the account's. "
-                "Only recipients on the account's list are written to. With `dryRun` nothing is "
-                "sent and the mail is shown. Attachments are given as base64. A mail that was "
-                "sent cannot be called back: try `dryRun` first."
+                "Only recipients on the account's list are allowed. With `dryRun` nothing is "
+                "sent and the mail is shown. Attachments are given as base64. A sent mail "
+                "cannot be recalled: try `dryRun` first."
             ),
             takes={
                 "to": {**_ADDRESSES, "minItems": 1, "description": "Recipients"},

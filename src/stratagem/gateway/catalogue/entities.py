@@ -115,17 +115,24 @@ _SUFFIX: Final = re.compile(
     r"(?:,? ?(?:Inc|Corp|Ltd|LLC|GmbH|AG|SA|SE|PLC|Co|Group|Foundation|Association)\b\.?)"
 )
 _ORGANIZATION_WORDS: Final = frozenset(
-    "University Institute Ministry Bank Agency Council Court Committee Department Foundation Association "
-    "Union Organization Organisation Commission Company Corporation College School Laboratory Museum "
+    "University Institute Ministry Bank Agency Council Court Committee Department "
+    "Foundation Association "
+    "Union Organization Organisation Commission Company Corporation College School "
+    "Laboratory Museum "
     "Hospital Party Society Federation Group".split()
 )
 _CONNECTING: Final = frozenset({"of", "the", "de", "da", "van", "von", "der", "for", "and"})
 _NOT_NAMES: Final = frozenset(
-    "I The A An In On At By For And Or But If It This That These Those There Here We You He She They My Our "
-    "Your His Her Their As To From With Of Not No Yes When While Where Who What Why How All Some Any Each Use "
-    "See Open Read Write Send Contact Mail Call Follow Version Release Errors Sales Ship Upgrade Error Note "
-    "Please Both After Before Since Until Also Then Now Dr Mr Mrs Ms Prof Sir January February March April May "
-    "June July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday "
+    "I The A An In On At By For And Or But If It This That These Those There Here "
+    "We You He She They My Our "
+    "Your His Her Their As To From With Of Not No Yes When While Where Who What "
+    "Why How All Some Any Each Use "
+    "See Open Read Write Send Contact Mail Call Follow Version Release Errors Sales "
+    "Ship Upgrade Error Note "
+    "Please Both After Before Since Until Also Then Now Dr Mr Mrs Ms Prof Sir January "
+    "February March April May "
+    "June July August September October November December Monday Tuesday Wednesday "
+    "Thursday Friday Saturday "
     "Sunday Emperor Cable Python RFC IBAN CVE PDF HTML JSON API URL HTTP SQL CPU RAM OK".split()
 )
 
@@ -304,10 +311,10 @@ TOOLS: Final = (
             "names of people, organizations and places in a text.",
             category="analysis",
             details=(
-                "Runs here and asks no model. Dates, money, addresses, versions, paths and the "
+                "Runs locally, without a model. Dates, money, addresses, versions, paths and the "
                 "like are found by their form (confidence 0.95); names by what stands beside them "
-                "and by lists of places, organizations and first names (0.6 to 0.9). The lists "
-                "are of English: a name that none of them knows is not found. `start` and `end` "
+                "and by lists of places, organizations and first names (0.6 to 0.9). The "
+                "lists are for English: other names are not found. `start` and `end` "
                 "count characters."
             ),
             takes={

@@ -48,7 +48,7 @@ def _decode(data: bytes, path: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ValidationFailed(
-            f"{path} is no text in UTF-8.",
+            f"{path} is not text in UTF-8.",
             field="path",
             hint='Read it with encoding "base64", or convert it with file_converter.',
         ) from None
@@ -108,13 +108,13 @@ def _replace(folder: GrantedFolder, given: Mapping[str, Any]) -> int:
         raise ValidationFailed(
             f"{path} has no such text.",
             field="oldText",
-            hint="Copy it from read_file, with its blanks and line ends.",
+            hint="Copy it from read_file exactly, with spaces and line ends.",
         )
     if count > 1 and not given.get("all"):
         raise ValidationFailed(
             f"{path} has that text {count} times.",
             field="oldText",
-            hint="Give more of what stands around it, or set `all`.",
+            hint="Give more of the text around it, or set `all`.",
         )
     folder.write_bytes(path, text.replace(old, new).encode("utf-8"), overwrite=True)
     return count
@@ -185,8 +185,9 @@ TOOLS: Final = (
     _tool(
         "read_file",
         "Read a file of a granted folder as text, in parts if it is long, or list a folder.",
-        "Gives text by lines: `startLine` and `lineCount` pick a part, `nextLine` says where to go "
-        "on. PDF, DOCX and XLSX are read as text. A path that ends with / (or is .) lists the "
+        "Returns text by lines: `startLine` and `lineCount` select a part, `nextLine` "
+        "is where to continue. PDF, DOCX and XLSX are read as text. A path that ends "
+        "with / (or is .) lists the "
         "folder. Other files are read with encoding base64.",
         _read,
         takes={
@@ -217,8 +218,8 @@ TOOLS: Final = (
     _tool(
         "write_file",
         "Write a file in a granted folder, as a whole.",
-        "A file that is there is replaced only with `overwrite`. It is written beside its place "
-        "and moved there, so no half of it is ever seen.",
+        "An existing file is replaced only with `overwrite`. It is written to a temporary "
+        "file and then moved, so nobody sees it half-written.",
         _write,
         takes={
             "content": {"type": "string", "maxLength": limits.FILE_BYTES_MAX * 2},
@@ -234,7 +235,7 @@ TOOLS: Final = (
     _tool(
         "edit_file",
         "Change a text file in a granted folder: replace one passage by another.",
-        "`oldText` must stand in the file exactly once, unless `all` is set.",
+        "`oldText` must occur in the file exactly once, unless `all` is set.",
         _edit,
         takes={
             "oldText": {"type": "string", "minLength": 1, "maxLength": 100_000},
@@ -251,7 +252,7 @@ TOOLS: Final = (
     _tool(
         "delete_file",
         "Delete a file of a granted folder, or with `directory` an empty folder.",
-        "What is deleted is gone: there is no bin.",
+        "Deletion is final: there is no recycle bin.",
         _delete,
         takes={"directory": {"type": "boolean", "default": False}},
         required=("path",),
@@ -261,8 +262,8 @@ TOOLS: Final = (
     ),
     _tool(
         "create_directory",
-        "Make a folder within a granted folder, with those above it.",
-        "One that is there already is no error: `created` is false then.",
+        "Create a folder within a granted folder, with its parents.",
+        "If it exists already, that is not an error: `created` is then false.",
         _create,
         takes={},
         required=("path",),

@@ -37,14 +37,14 @@ def open_folder(run: ToolRun, name: str | None, *, writes: bool = False) -> Gran
     settings = run.connection(name, field="folder")
     if writes and not settings.get("writable"):
         raise PermissionDenied(
-            "This folder is for reading.",
+            "This folder is read-only.",
             reason="read_only",
             hint="An administrator can set `writable` on the connection.",
         )
     root = Path(settings["path"])
     if not root.is_dir():
         raise ExecutionFailed(
-            "The folder of this connection is not there.",
+            "The folder of this connection does not exist.",
             safe=True,
             hint="An administrator has to set it to a folder that exists.",
         )
@@ -67,7 +67,7 @@ class GrantedFolder:
             handle = _open(name, os.O_RDONLY | _NO_WAIT | _NO_LINK, parent, path)
             try:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    raise ValidationFailed(f"{path} is no file.", field="path")
+                    raise ValidationFailed(f"{path} is not a file.", field="path")
                 with os.fdopen(handle, "rb", closefd=False) as file:
                     data = file.read(bytes_max + 1)
             finally:
@@ -90,10 +90,10 @@ class GrantedFolder:
         with self._parent(path) as (parent, name):
             before = _look(name, parent)
             if before is not None and not stat.S_ISREG(before.st_mode):
-                raise ValidationFailed(f"{path} is no file.", field="path")
+                raise ValidationFailed(f"{path} is not a file.", field="path")
             if before is not None and not overwrite:
                 raise ValidationFailed(
-                    f"{path} is there already.",
+                    f"{path} exists already.",
                     field="path",
                     hint="Set `overwrite`, or change it with edit_file.",
                 )
@@ -147,7 +147,7 @@ class GrantedFolder:
                     made = True
                 elif not stat.S_ISDIR(found.st_mode):
                     raise ValidationFailed(
-                        f"{'/'.join(parts[: at + 1])} is no folder.", field="path"
+                        f"{'/'.join(parts[: at + 1])} is not a folder.", field="path"
                     )
         return made
 
@@ -218,14 +218,14 @@ def _parts(path: str) -> list[str]:
         PermissionDenied: It leads out of the folder.
     """
     if len(path) > limits.FILE_PATH_CHARS_MAX or "\x00" in path:
-        raise ValidationFailed("`path` is no path.", field="path")
+        raise ValidationFailed("`path` is not a valid path.", field="path")
     parts = _below(path)
     if ".." in parts:
         raise PermissionDenied(
             "The path leads out of the folder.", reason="outside", field="path", path=path[:200]
         )
     if not parts or len(parts) > _DEPTH_MAX:
-        raise ValidationFailed("`path` names a file below the folder.", field="path")
+        raise ValidationFailed("`path` must name a file below the folder.", field="path")
     if any(len(part.encode(errors="surrogatepass")) > _NAME_BYTES_MAX for part in parts):
         raise ValidationFailed("A name is too long.", field="path", limit=_NAME_BYTES_MAX)
     return parts
@@ -243,13 +243,11 @@ def _open(name: str, flags: int, parent: int, path: str) -> int:
     except FileNotFoundError:
         raise _not_there(path) from None
     except (NotADirectoryError, IsADirectoryError):
-        raise ValidationFailed(
-            f"A part of {path} is not what the path takes it for.", field="path"
-        ) from None
+        raise ValidationFailed(f"A part of {path} is not a folder.", field="path") from None
     except OSError as error:
         # A link in the place of a file or folder; where it leads is not looked at.
         is_link = error.errno == errno.ELOOP
-        words = "it is a link, and none is followed" if is_link else error.strerror
+        words = "it is a link, and links are not followed" if is_link else error.strerror
         raise PermissionDenied(
             f"{path} cannot be opened: {words}.", reason="link" if is_link else "file", field="path"
         ) from None

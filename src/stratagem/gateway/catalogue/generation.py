@@ -89,7 +89,12 @@ _TOKENS: Final = {
     "maximum": 200_000,
     "description": "Most tokens of the answer",
 }
-_HEAT: Final = {"type": "number", "minimum": 0, "maximum": 2, "description": "0 is the steadiest"}
+_HEAT: Final = {
+    "type": "number",
+    "minimum": 0,
+    "maximum": 2,
+    "description": "0 gives the most predictable answers",
+}
 _PROMPT: Final = {"type": "string", "minLength": 1, "maxLength": limits.MODEL_PROMPT_CHARS_MAX}
 _USED: Final[dict[str, Any]] = {
     "model": {"type": "string"},
@@ -105,12 +110,12 @@ _USED: Final[dict[str, Any]] = {
     },
 }
 _HOW: Final = (
-    "Asks a provider that was configured with provider_configure: any server that speaks OpenAI's "
+    "Calls a provider that was configured with provider_configure: any server that speaks OpenAI's "
     "chat completions (`baseUrl`: Ollama, vLLM, LiteLLM and others) or Anthropic. Progress is "
     "shown while it answers. `usage` has the tokens that the provider counted, and their cost "
-    "where prices are set in `pricing`; budgets count the most that a call can cost. A provider "
-    "that is overloaded or cannot be reached is asked up to three times, as long as it has not "
-    "written anything."
+    "where prices are set in `pricing`; budgets count the most that a call can cost. "
+    "A provider that is overloaded or cannot be reached is called up to three times, "
+    "unless it has already begun to answer."
 )
 
 TOOLS: Final = (

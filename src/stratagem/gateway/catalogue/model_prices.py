@@ -24,7 +24,7 @@ def check_prices(settings: Settings, model: str) -> None:
     if settings.get("pricing") and _prices_of(settings, model) is None:
         known = [settings["model"], *(settings["pricing"].get("models") or ())]
         raise ValidationFailed(
-            f"It is not known what {model} costs.",
+            f"The price of {model} is not known.",
             field="model",
             allowed=known,
             hint=f"Choose one of: {', '.join(known)}; or have its prices set in pricing.models.",

@@ -37,7 +37,7 @@ _END: Final[dict[str, Any]] = {"type": "message_stop"}
 _HINTS: Final = {
     401: "The key is not accepted. Check the secret that apiKey names.",
     403: "The key may not use this model.",
-    404: "The provider knows no such model or address. Check model and baseUrl.",
+    404: "The provider does not have this model or address. Check model and baseUrl.",
     429: "The provider's limit is reached. Wait, or ask for less.",
 }
 
@@ -114,7 +114,7 @@ async def make_images(run: ToolRun, *, prompt: str, count: int, size: str | None
     made = _check_answer(response)
     images = [await _image(run, each) for each in made.get("data") or ()]
     if not images:
-        raise ExecutionFailed("The provider gave no image.", answered=True)
+        raise ExecutionFailed("The provider returned no image.", answered=True)
     used = made.get("usage") or {}
     usage = {
         "inputTokens": int(used.get("input_tokens") or 0),
@@ -137,7 +137,7 @@ async def _image(run: ToolRun, each: Mapping[str, Any]) -> dict[str, Any]:
         data = base64.b64encode(found.body).decode()
         kind = found.content_type or kind
     if not data:
-        raise ExecutionFailed("The provider gave an image without data.", answered=True)
+        raise ExecutionFailed("The provider returned an image without data.", answered=True)
     if data.startswith("/9j/"):
         kind = "image/jpeg"
     elif data.startswith("UklGR"):
@@ -262,7 +262,7 @@ def _event(data: str) -> dict[str, Any]:
     try:
         event = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise ExecutionFailed("The provider sent an event that is no JSON.") from None
+        raise ExecutionFailed("The provider sent an event that is not JSON.") from None
     return event if isinstance(event, dict) else {}
 
 

@@ -104,8 +104,9 @@ TOOLS: Final = (
             "Write a report as PDF, DOCX, HTML, Markdown or plain text, from Markdown or data.",
             category="generation",
             details=(
-                "`content` is Markdown, or data: a list of rows becomes a table. As the last step "
-                "of a pipeline it takes the `content` of the step before, such as that of "
+                "`content` is Markdown, or data: a list of rows becomes a table. As the "
+                "last step of a pipeline it takes the `content` of the previous step, such "
+                "as that of "
                 "security_scanner or data_analyzer. PDF and DOCX come as base64, or are written "
                 "to `path` in a granted folder. Letters that the standard fonts of PDF do not "
                 "have become question marks; choose DOCX or HTML for other scripts."

@@ -66,8 +66,8 @@ def _of_text(text: str) -> dict[str, Any]:
     if not _looks_english(text):
         answer["confidence"] = min(answer["confidence"], 0.5)
         answer["warning"] = (
-            "The text does not look English, and English is the only language known here. Ask a "
-            "model with text_generation, or translate it first."
+            "The text does not look English, and only English is supported. Use a model "
+            "with text_generation, or translate it first."
         )
     return answer
 
@@ -91,12 +91,14 @@ TOOLS: Final = (
             "Classify the sentiment of an English text as positive, negative or neutral.",
             category="analysis",
             details=(
-                "Uses VADER, a lexicon with rules for negation, emphasis and emoticons; it runs "
-                "here and asks no model. It knows English only and says so in `warning` where a "
-                "text looks like another language. `score` goes from -1 to 1 and is the mean of "
-                "the sentences that say something either way; `mixed` means that they disagree. "
-                "`confidence` grows with the score and is no probability. Irony is taken at its "
-                "word."
+                "Uses VADER, a lexicon with rules for negation, emphasis and emoticons; "
+                "it runs locally, without a model. It knows English only and says so in "
+                "`warning` where a "
+                "text looks like another language. `score` goes from -1 to 1 and is the "
+                "mean of the sentences that are positive or negative; `mixed` means that "
+                "they disagree. "
+                "`confidence` grows with the score and is not a probability. Irony is not "
+                "recognized."
             ),
             takes={
                 "text": {
@@ -109,7 +111,7 @@ TOOLS: Final = (
                     "type": "string",
                     "enum": ["en"],
                     "default": "en",
-                    "description": "English is the only language known",
+                    "description": "Only English is supported",
                 },
                 "sentences": {
                     "type": "boolean",

@@ -112,7 +112,7 @@ def with_languages(files: Sequence[Mapping[str, Any]]) -> list[SourceFile]:
             "None of the files is in a language that is known.",
             field="files",
             allowed=list(LANGUAGES),
-            hint="Give `language`, or paths that end as usual, such as main.py.",
+            hint="Give `language`, or paths with the usual endings, such as main.py.",
         )
     total = sum(len(each["content"]) for each in known)
     if total > limits.CODE_CHARS_MAX:
@@ -120,7 +120,7 @@ def with_languages(files: Sequence[Mapping[str, Any]]) -> list[SourceFile]:
             f"The code has {total:,} characters; {limits.CODE_CHARS_MAX:,} are read at once.",
             field="files",
             limit=limits.CODE_CHARS_MAX,
-            hint="Name a part of it: `folder` takes a path, `paths` picks files.",
+            hint="Choose a part of it: `folder` takes a path, `paths` selects files.",
         )
     return known
 
@@ -178,7 +178,7 @@ def _archive_url(repository: str) -> str:
         return f"https://codeload.github.com/{parts[1]}/{parts[2]}/tar.gz/HEAD"
     if not repository.startswith(("http://", "https://")):
         raise ValidationFailed(
-            "`repository` is github.com/owner/name, or the address of a .tar.gz or .zip.",
+            "`repository` must be github.com/owner/name, or the address of a .tar.gz or .zip.",
             field="repository",
         )
     return repository
@@ -196,7 +196,7 @@ def _in_archive(data: bytes, pattern: str | None) -> Iterator[SourceFile]:
             yield {"path": path, "content": content.decode("utf-8", "replace")}
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
         raise ExecutionFailed(
-            f"The repository is no archive that can be read: {error}.",
+            f"The repository cannot be read as an archive: {error}.",
             answered=True,
             hint="Give the address of a .tar.gz or .zip.",
         ) from error

@@ -70,10 +70,10 @@ class ToolRun:
 
     def _choose(self, known: Mapping[str, Settings], name: str | None, field: str) -> Settings:
         if not known:
-            raise ToolUnavailable(f"{self.call.tool} has no {field} that it could use.")
+            raise ToolUnavailable(f"{self.call.tool} has no {field} to use.")
         if name is None and len(known) > 1:
             raise ValidationFailed(
-                f"There are several: say which with `{field}`.", field=field, allowed=sorted(known)
+                f"There are several: choose one with `{field}`.", field=field, allowed=sorted(known)
             )
         chosen = name or next(iter(known))
         if chosen not in known:

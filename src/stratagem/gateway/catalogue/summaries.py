@@ -55,7 +55,7 @@ def _extract(run: ToolRun, text: str) -> dict[str, Any]:
             f"`text` has more than {limits.SUMMARY_SENTENCES_READ_MAX:,} sentences.",
             field="text",
             limit=limits.SUMMARY_SENTENCES_READ_MAX,
-            hint="Summarize it part by part, then the summaries.",
+            hint="Summarize its parts, then the summaries.",
         )
     count = given.get("sentences") or (
         _SENTENCES_DEFAULT if "maxLength" not in given else len(sentences)
@@ -195,13 +195,13 @@ TOOLS: Final = (
     StandardTool(
         define(
             "summarization",
-            "Summarize a text: its most telling sentences, or a summary by a configured model.",
+            "Summarize a text: its most important sentences, or a summary by a configured model.",
             category="analysis",
             details=(
-                "`extractive` (default) runs here and asks no model: it picks whole sentences "
+                "`extractive` (default) runs locally, without a model: it picks whole sentences "
                 "of the text that together cover it without repeating each other, in their "
-                "order, so nothing is made up. `model` has a configured provider write a "
-                "summary. The length is given in `sentences` (3 unless you say) or by "
+                "order, so nothing is invented. `model` has a configured provider write a "
+                "summary. The length is given in `sentences` (3 by default) or by "
                 "`maxLength` in characters."
             ),
             takes={

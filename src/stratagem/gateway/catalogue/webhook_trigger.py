@@ -41,7 +41,7 @@ async def _trigger(run: ToolRun) -> dict[str, Any]:
     )
     if len(body) > limits.WEBHOOK_BYTES_MAX:
         raise ValidationFailed(
-            f"The event has {len(body):,} bytes; {limits.WEBHOOK_BYTES_MAX:,} are sent.",
+            f"The event has {len(body):,} bytes; the limit is {limits.WEBHOOK_BYTES_MAX:,}.",
             field="data",
             limit=limits.WEBHOOK_BYTES_MAX,
         )
@@ -143,7 +143,7 @@ TOOLS: Final = (
                 "idempotencyKey": {
                     "type": "string",
                     "pattern": "^[A-Za-z0-9_.:-]{1,128}$",
-                    "description": "The same key is the same event",
+                    "description": "Repeated keys mean the same event",
                 },
             },
             gives={

@@ -102,7 +102,7 @@ def _search(
     try:
         candidates = tuple(_candidates(attempt, schema, arguments))
     except Late:
-        withheld = "The correction was not found in the time there is for it."
+        withheld = "No correction was found within the time limit."
         fault = _too_much("The arguments could not be corrected in time.")
         return Correction(None, errors=(*errors, fault), withheld=withheld, late=True)
     except Exhausted:
@@ -236,7 +236,7 @@ def _schema_faults(schema: Ready, arguments: Any, *, size: int = 0) -> tuple[Fau
     found = tuple(map(_fault, schema.bounds.errors(arguments, most)))
     if found or schema.bounds.accepts(arguments):
         return found
-    return (_too_much("The arguments do not fit, and are too large for saying where."),)
+    return (_too_much("The arguments do not fit, and are too large to say where."),)
 
 
 def _malformed_text_fault(text: str) -> Fault:
@@ -247,7 +247,7 @@ def _malformed_text_fault(text: str) -> Fault:
 
 def _no_json(reason: str) -> Fault:
     """Return the fault of arguments that hold something else than JSON."""
-    return Fault(FaultType.MALFORMED_JSON, "$", f"The arguments are no JSON: {reason}.")
+    return Fault(FaultType.MALFORMED_JSON, "$", f"The arguments are not JSON: {reason}.")
 
 
 def _too_much(reason: str) -> Fault:

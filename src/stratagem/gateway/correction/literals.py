@@ -114,10 +114,10 @@ def _value(node: ast.expr) -> Any:
 
 def _constant(value: object) -> Any:
     if isinstance(value, float) and not isfinite(value):
-        raise Malformed("no number of JSON")
+        raise Malformed("not a JSON number")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise Malformed("no value of JSON")
+    raise Malformed("not a JSON value")
 
 
 def _dictionary(node: ast.Dict) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _dictionary(node: ast.Dict) -> dict[str, Any]:
     for key, item in zip(node.keys, node.values, strict=True):
         name = _value(key) if key is not None else None
         if not isinstance(name, str):
-            raise Malformed("a key that is no text")
+            raise Malformed("a key that is not text")
         _put(found, name, _value(item))
     return found
 

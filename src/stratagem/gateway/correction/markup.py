@@ -83,7 +83,7 @@ def _name_attribute(attributes: str) -> str | None:
 def _value(element: _Element) -> Any:
     if not element.children:
         if "<" in element.text:
-            raise Malformed("a tag that is none")
+            raise Malformed("not a valid tag")
         return html.unescape(element.text.strip())
     if element.text.strip():
         raise Malformed("text beside elements")

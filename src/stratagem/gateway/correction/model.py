@@ -48,7 +48,7 @@ _TIPS: Final[Mapping[str, str]] = {
     "limitExceeded": "Send less in one call.",
     "timeout": "Give the call more time, or ask for less at once.",
     "rateLimited": "Wait before the next call.",
-    "permissionDenied": "Ask whoever runs the server for the right.",
+    "permissionDenied": "Ask the operator of the server for the permission.",
     "notFound": "Check that what the arguments name exists.",
 }
 # A meaning is certain when even the cautious end of the belief (it errs once in twenty) lies

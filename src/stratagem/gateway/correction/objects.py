@@ -277,7 +277,7 @@ class _Sorting:
             return self._drop("duplicate_key_removed", key, item)
         self.attempt.ask(
             (*self.steps, match.name),
-            f"{' and '.join(rivals)} both mean `{match.name}`. Which value holds?",
+            f"{' and '.join(rivals)} both mean `{match.name}`. Which value is right?",
             [self.value[rival] for rival in rivals],
         )
         if key == rivals[0]:

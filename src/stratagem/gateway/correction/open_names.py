@@ -51,7 +51,7 @@ def name_slips(schema: Ready, arguments: Any) -> tuple[Fault, ...]:
         Fault(
             FaultType.UNKNOWN_PROPERTIES,
             render(each.steps),
-            f"{each.steps[-1]!r} is no parameter of it; {each.meant!r} is",
+            f"{each.steps[-1]!r} is not a parameter; {each.meant!r} is",
             (each.steps[-1],),
         )
         for each in _unknown_names(schema.root, arguments, (), [_VALUES_MAX])
@@ -70,8 +70,10 @@ def remarks(schema: Ready, arguments: Any) -> list[str]:
     for each in _unknown_names(schema.root, arguments, (), [_VALUES_MAX]):
         if each.meant is None and each.expected:
             continue
-        likely = f" Perhaps {each.meant!r} is meant." if each.meant is not None else ""
-        found.append(f"{render(each.steps)} is no parameter, and was passed on as it is.{likely}")
+        likely = f" Did you mean {each.meant!r}?" if each.meant is not None else ""
+        found.append(
+            f"{render(each.steps)} is not a parameter and was passed on unchanged.{likely}"
+        )
     return found[:_REMARKS_MAX]
 
 

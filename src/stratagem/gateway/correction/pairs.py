@@ -150,6 +150,6 @@ def _plain(node: Node) -> Any:
     found: dict[str, Any] = {}
     for key, item in node.value:
         if not isinstance(key, ScalarNode) or key.value in found:
-            raise Malformed("a name that is none, or given twice")
+            raise Malformed("an invalid name, or one given twice")
         found[key.value] = _plain(item)
     return found

@@ -68,7 +68,7 @@ _TYPES: Final = {
         whole_number_to_string_conversion=(0.6, "The text may need the decimal point or not."),
         short_code_to_string_conversion=(0.5, "A leading zero may have been lost before."),
         value_name_assumed=(0.9, "The value may be the one parameter that the object needs."),
-        cents_dropped_conversion=(0.5, "A sum with its cents; whole ones or cents may be meant."),
+        cents_dropped_conversion=(0.5, "An amount with cents: whole units or cents may be meant."),
         boolean_to_number_conversion=(0.3, "A boolean may stand for 1 or 0."),
     ),
     **_offered_patterns(
@@ -91,7 +91,7 @@ _MISSING: Final = {
         Strategy.MISSING_PARAMETERS,
         Risk.MEDIUM,
         default_beside_unknown=(0.5, "The schema names a default, but a property is unexplained."),
-        consent_for_missing=(0.5, "Only the caller can agree to something."),
+        consent_for_missing=(0.5, "Only the caller can give consent."),
     ),
 }
 
@@ -105,17 +105,17 @@ _UNKNOWN: Final = {
         duplicate_key_removed="The same value is there under the right name.",
         null_removed="Null stands for an argument that was not given.",
         empty_unknown_removed="The tool has no such parameter, and it carries no value.",
-        call_metadata_removed="It speaks about the call; the tool has no such parameter.",
+        call_metadata_removed="It describes the call; the tool has no such parameter.",
     ),
     **_certain(
         Strategy.UNKNOWN_PROPERTIES,
         Risk.MEDIUM,
         key_misspelling="The name is a misspelling of exactly one parameter.",
-        key_abbreviation="The name is that of exactly one parameter, cut short or spelled out.",
+        key_abbreviation="The name is exactly one parameter, abbreviated or spelled out.",
         key_plural="The name is the singular or plural of exactly one parameter.",
         key_known_alias="Earlier calls of this tool meant this parameter by the name.",
         key_moved_inside="Exactly one inner object has a parameter of this name.",
-        key_moved_outside="The outer object has a parameter of this name, the inner one has not.",
+        key_moved_outside="The outer object has a parameter of this name, the inner one does not.",
         key_path_unfolded="The name spells the path to an inner parameter.",
     ),
     **_offered_patterns(
@@ -129,7 +129,7 @@ _UNKNOWN: Final = {
         key_contained=(0.95, "One of the names contains the other."),
         key_moved_doubtful=(0.8, "An inner object has the name, but it says little."),
         # These two are estimates: damaged calls of real servers are only counted as a whole.
-        key_slip_allowed=(0.95, "The schema allows other names, but this looks like a slip."),
+        key_slip_allowed=(0.95, "The schema allows other names, but this looks like a mistake."),
         key_kept=(0.05, "The schema allows other names, and this may be one."),
         key_only_candidate=(0.8, "It is the only unknown name, and one parameter is missing."),
         empty_value_removed=(0.5, "It may be left out, and nothing was given for it."),
@@ -137,7 +137,7 @@ _UNKNOWN: Final = {
     **_offered_patterns(
         Strategy.UNKNOWN_PROPERTIES,
         Risk.HIGH,
-        unknown_property_removed=(0.05, "The tool has no such parameter; what it says is lost."),
+        unknown_property_removed=(0.05, "The tool has no such parameter; its value is lost."),
         key_conflict_resolved=(0.05, "Two names mean one parameter and differ in value."),
     ),
 }
@@ -158,7 +158,10 @@ _ENUMS: Final = {
     **_offered_patterns(
         Strategy.ENUM_VARIANTS,
         Risk.MEDIUM,
-        enum_prefix=(0.95, "Exactly one allowed value begins alike, and one of the two goes on."),
+        enum_prefix=(
+            0.95,
+            "Exactly one allowed value begins the same, and one of the two is longer.",
+        ),
         enum_resembles=(0.93, "The value resembles an allowed one."),
         enum_signed=(0.1, "The sign before the value may mean something."),
         enum_contains=(0.5, "The value contains exactly one allowed value."),
@@ -181,7 +184,7 @@ _WRAPPERS: Final = {
     **_certain(
         Strategy.WRAPPERS,
         Risk.MEDIUM,
-        broken_json_repaired="The text is JSON but for its punctuation.",
+        broken_json_repaired="The text is JSON except for its punctuation.",
         markup_parsed="The text is markup with an element for each argument.",
         named_values_parsed="The text gives values to parameters of the tool, and nothing else.",
         named_pairs_joined="The list gives values to parameters of the tool, one by one.",

@@ -96,7 +96,7 @@ class Policy:
         for change in candidate.changes:
             least = self.strategies.get(change.strategy, StrategySetting()).confidence
             if change.confidence < least:
-                return f"{change.strategy.value} asks for a confidence of {least}."
+                return f"{change.strategy.value} requires a confidence of {least}."
         return None
 
     def settings(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Policy:
             ValidationFailed: A setting is unknown or has a value it cannot have.
         """
         if not isinstance(settings, Mapping):
-            raise ValidationFailed("`settings` is an object.", field="settings")
+            raise ValidationFailed("`settings` must be an object.", field="settings")
         changed = self
         for name, value in settings.items():
             if name not in _READERS:
@@ -166,14 +166,14 @@ def _retries(_policy: Policy, name: str, value: Any) -> _Read:
     most = limits.CORRECTION_RETRIES_MAX
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise ValidationFailed(
-            f"`{name}` is a whole number from 0 to {most}.", field=name, limit=most
+            f"`{name}` must be a whole number from 0 to {most}.", field=name, limit=most
         )
     return {"max_retries": value}
 
 
 def _strategies(policy: Policy, name: str, value: Any) -> _Read:
     if not isinstance(value, Mapping):
-        raise ValidationFailed(f"`{name}` is an object by strategy.", field=name)
+        raise ValidationFailed(f"`{name}` must be an object by strategy.", field=name)
     changed = dict(policy.strategies)
     for key, setting in value.items():
         strategy = _strategy(key, name)
@@ -185,7 +185,9 @@ def _read_setting(value: Any, current: StrategySetting, name: str) -> StrategySe
     if isinstance(value, bool):
         return replace(current, enabled=value)
     if not isinstance(value, Mapping) or not set(value) <= {"enabled", "confidence"}:
-        raise ValidationFailed(f"`{name}` is an object of `enabled` and `confidence`.", field=name)
+        raise ValidationFailed(
+            f"`{name}` must be an object of `enabled` and `confidence`.", field=name
+        )
     return StrategySetting(
         enabled=_boolean(value.get("enabled", current.enabled), f"{name}.enabled"),
         confidence=_share(value.get("confidence", current.confidence), f"{name}.confidence"),
@@ -213,14 +215,14 @@ def _confirmation(_policy: Policy, name: str, value: Any) -> _Read:
         return {"confirm_risk": Risk.MEDIUM if value else None}
     if not isinstance(value, Mapping) or not set(value) <= {"riskLevel", "toolCategories"}:
         raise ValidationFailed(
-            f"`{name}` is true, false, or an object of `riskLevel` and `toolCategories`.",
+            f"`{name}` must be true, false, or an object of `riskLevel` and `toolCategories`.",
             field=name,
         )
     found: _Read = {}
     if "riskLevel" in value:
         level = value["riskLevel"]
         if level is not None and level not in set(Risk):
-            raise ValidationFailed(f"`{name}.riskLevel` is low, medium or high.", field=name)
+            raise ValidationFailed(f"`{name}.riskLevel` must be low, medium or high.", field=name)
         found["confirm_risk"] = None if level is None else Risk(level)
     if "toolCategories" in value:
         found["confirm_categories"] = _texts(value["toolCategories"], f"{name}.toolCategories")
@@ -239,13 +241,13 @@ def _strategy(key: Any, name: str) -> Strategy:
 
 def _boolean(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
-        raise ValidationFailed(f"`{name}` is true or false.", field=name)
+        raise ValidationFailed(f"`{name}` must be true or false.", field=name)
     return value
 
 
 def _share(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValidationFailed(f"`{name}` is a number from 0 to 1.", field=name)
+        raise ValidationFailed(f"`{name}` must be a number from 0 to 1.", field=name)
     return float(value)
 
 
@@ -253,7 +255,7 @@ def _texts(value: Any, name: str) -> frozenset[str]:
     if not isinstance(value, list | tuple | set | frozenset) or not all(
         isinstance(item, str) for item in value
     ):
-        raise ValidationFailed(f"`{name}` is a list of names.", field=name)
+        raise ValidationFailed(f"`{name}` must be a list of names.", field=name)
     return frozenset(value)
 
 

@@ -90,7 +90,7 @@ def _parse_schema(data: bytes) -> Ready:
 
 def _refusal(reason: str, **details: Any) -> ValidationFailed:
     return ValidationFailed(
-        f"`schema` is no JSON Schema to correct by: {reason[:_SHOWN_CHARS]}.",
+        f"`schema` is not a JSON Schema that can be used: {reason[:_SHOWN_CHARS]}.",
         hint="Give a JSON Schema of 2020-12 that refers to nothing outside itself.",
         **{"field": "schema", **details},
     )

@@ -137,7 +137,7 @@ class Schema:
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             reason = str(error).partition("\n")[0][:_SHOWN_CHARS]
             raise ValidationFailed(
-                f"`{field}` is no valid JSON Schema (2020-12): {reason}.", field=field
+                f"`{field}` is not a valid JSON Schema (2020-12): {reason}.", field=field
             ) from error
 
     def accepts(self, value: Any) -> bool:
@@ -155,7 +155,7 @@ class Schema:
             return found
         if self.validator.is_valid(value):
             return []
-        said = "does not fit the schema, and is too large for saying where"
+        said = "does not fit the schema, and is too large to say where"
         return [{"path": "$", "message": said, "rule": "schema", "hint": "Send less at once."}]
 
     def errors(self, value: Any, most: int) -> Iterator[Any]:
@@ -199,7 +199,7 @@ class Schema:
             return None
         return {
             "path": "$",
-            "message": "too large or too deep: to hold it against the schema would take more than "
+            "message": "too large or too deep: checking it would take more than "
             f"{limits.EVALUATIONS_MAX:,} evaluations",
             "rule": "evaluations",
             "limit": limits.EVALUATIONS_MAX,
@@ -230,7 +230,7 @@ def _too_much(error: Excess, field: str) -> ValidationFailed:
         field=field,
         pointer=f"#{error.place}",
         **({} if error.limit is None else {"limit": error.limit}),
-        hint="Write the schema with fewer references to the same definition, or say less in it.",
+        hint="Write a simpler schema, with fewer references to the same definition.",
     )
 
 
@@ -322,7 +322,7 @@ def check(document: Any, *, field: str) -> None:
             elsewhere.
     """
     if not isinstance(document, Mapping):
-        raise ValidationFailed(f"`{field}` is a JSON Schema: an object.", field=field)
+        raise ValidationFailed(f"`{field}` must be a JSON Schema: an object.", field=field)
     size = len(orjson.dumps(document))
     if size > limits.SCHEMA_BYTES_MAX:
         raise ValidationFailed(
@@ -335,6 +335,6 @@ def check(document: Any, *, field: str) -> None:
     except (jsonschema_rs.ValidationError, ValueError) as error:
         reason = str(error).partition("\n")[0][:_SHOWN_CHARS]
         raise ValidationFailed(
-            f"`{field}` is no valid JSON Schema (2020-12): {reason}.", field=field
+            f"`{field}` is not a valid JSON Schema (2020-12): {reason}.", field=field
         ) from error
     Schema(document, field=field)

@@ -77,7 +77,7 @@ async def run_program(
             return await _exchange(process, given, output_bytes_max)
     except TimeoutError:
         raise ExecutionTimeout(
-            f"It was not done in {seconds:g} seconds.",
+            f"It did not finish within {seconds:g} seconds.",
             seconds=seconds,
             hint="Give it less, or a longer `timeout`.",
         ) from None
@@ -184,10 +184,10 @@ def _failure(done: ChildResult) -> ExecutionFailed:
     words = done.errors.decode("utf-8", "replace").strip()
     if done.status < 0 or "MemoryError" in words:
         return ExecutionFailed(
-            "It took more memory or time than it may.",
+            "It exceeded its memory or time limit.",
             answered=True,
             status=done.status,
-            hint="What was given expands to far more than it seems. Give less.",
+            hint="The input expands to much more data than its size suggests. Give less.",
         )
     return ExecutionFailed(
         f"The program ended with status {done.status}: {words[-300:] or 'it said nothing'}.",

@@ -41,7 +41,8 @@ class ClientRunner:
         """Check that the handler names its client."""
         if not isinstance(handler.get("client"), str):
             raise ValidationFailed(
-                "A handler of type client names its `client`; only a connection can register one.",
+                "A handler of type client must name its `client`; only a connection can "
+                "register one.",
                 field="handler.client",
             )
         return []

@@ -31,7 +31,7 @@ class CodeRunner:
         """Check a handler; the code is not run."""
         if handler.get("language") not in LANGUAGES:
             raise ValidationFailed(
-                f"`handler.language` is one of {', '.join(LANGUAGES)}.",
+                f"`handler.language` must be one of {', '.join(LANGUAGES)}.",
                 field="handler.language",
                 limit=list(LANGUAGES),
             )

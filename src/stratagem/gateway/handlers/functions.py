@@ -192,19 +192,19 @@ def _type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(owner, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
-        raise _refusal(name, f"its annotations cannot be read: {error}") from error
+        raise _refusal(name, f"its annotations cannot be evaluated: {error}") from error
 
 
 def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise _refusal(name, "it yields; a tool returns")
+        raise _refusal(name, "it is a generator; a tool must return its result")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
         raise _refusal(name, "its parameters cannot be read") from error
     for each in parameters:
         if each.kind in {each.VAR_POSITIONAL, each.VAR_KEYWORD}:
-            raise _refusal(name, f"*{each.name} takes anything; a tool names what it takes")
+            raise _refusal(name, f"*{each.name} accepts anything; a tool must name its parameters")
     return parameters
 
 
@@ -275,7 +275,7 @@ def _returns(hint: Any, name: str) -> TypeAdapter[Any] | None:
     try:
         return TypeAdapter(hint)
     except _UNREADABLE as error:
-        raise _refusal(name, f"what it returns is no JSON: {_first_line(error)}") from error
+        raise _refusal(name, f"its return value is not JSON: {_first_line(error)}") from error
 
 
 def _output_schema(returns: TypeAdapter[Any]) -> dict[str, Any] | None:

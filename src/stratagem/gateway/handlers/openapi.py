@@ -57,7 +57,7 @@ class OpenApiRunner:
         filled = {each["name"] for each in parameters if each["in"] == "path"}
         if missing := set(placeholders(path)) - filled:
             raise _field_error(
-                "url", f"has places that no parameter fills: {', '.join(sorted(missing))}"
+                "url", f"has placeholders without a parameter: {', '.join(sorted(missing))}"
             )
         _check_body(handler.get("body"))
         handler_seconds(handler)
@@ -101,7 +101,7 @@ def _field_error(name: str, what: str) -> ValidationFailed:
     return ValidationFailed(
         f"`handler.{name}` {what}.",
         field=f"handler.{name}",
-        hint="Have the handler written from the document: list its tools.",
+        hint="Create the handler from the document: refresh its tools.",
     )
 
 
@@ -109,7 +109,7 @@ def _split_url(handler: Handler) -> tuple[str, str]:
     url = handler.get("url")
     found = _URL.fullmatch(url) if isinstance(url, str) else None
     if found is None:
-        raise _field_error("url", "is an address of http or https with a fixed host")
+        raise _field_error("url", "must be an http or https address with a fixed host")
     return found["base"], found["path"]
 
 

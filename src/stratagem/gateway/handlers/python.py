@@ -103,7 +103,8 @@ class PythonRunner:
             )
         if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place)):
             raise ValidationFailed(
-                "`handler.callable` is written package.module:function.", field="handler.callable"
+                "`handler.callable` must be written as package.module:function.",
+                field="handler.callable",
             )
         if name is None:
             self._allowed.require(str(place))
@@ -111,7 +112,7 @@ class PythonRunner:
         if not isinstance(name, str):
             raise ValidationFailed("`handler.name` is text.", field="handler.name")
         known = name in self._tools or name in self._find_entry_points()
-        return [] if known else [f"No function is called {name!r} here yet."]
+        return [] if known else [f"No function named {name!r} was added here yet."]
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Call the function and return its result as plain JSON."""
@@ -163,8 +164,8 @@ class PythonRunner:
         point = self._find_entry_points().get(key)
         if point is None:
             raise ToolNotFound(
-                f"No function is called {key!r} here.",
-                hint="Add it in this process, or install the package that offers it.",
+                f"There is no function named {key!r} here.",
+                hint="Add it in this process, or install the package that provides it.",
             )
         return describe_function(_import(point.load, key))
 
@@ -230,7 +231,8 @@ def _result_as_json(found: PythonTool, result: Any) -> Any:
     except (PydanticSerializationError, ValueError, ValidationFailed) as error:
         reason = error.message if isinstance(error, ValidationFailed) else str(error)
         raise ExecutionFailed(
-            f"{found.name} returned what is no JSON: {reason[: limits.FAILURE_CHARS_MAX]}",
+            f"{found.name} returned something that is not JSON: "
+            f"{reason[: limits.FAILURE_CHARS_MAX]}",
             hint="Return objects, lists, texts, numbers, booleans or null.",
         ) from error
     return plain
@@ -277,7 +279,7 @@ class CallableList:
         if not self._bare:
             return ""
         module = self._bare[0]
-        return f" On the list {module!r} allows nothing: for a module write {module}:*."
+        return f" The entry {module!r} allows nothing: for a module write {module}:*."
 
     def _matches(self, module: str, path: str) -> list[bool]:
         return [

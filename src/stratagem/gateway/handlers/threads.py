@@ -83,9 +83,9 @@ class Threads:
         """
         if self.abandoned >= self._abandoned_max:
             raise ExecutionFailed(
-                f"{self.abandoned} functions hang and cannot be stopped; no other is begun.",
+                f"{self.abandoned} functions hang and cannot be stopped, so no other is started.",
                 safe=True,
-                hint="Restart the server, and give the functions that hang timeouts of their own.",
+                hint="Restart the server, and add timeouts inside the functions that hang.",
                 limit=self._abandoned_max,
             )
         async with self._slots:

@@ -139,7 +139,7 @@ def _parse_handler(handler: Handler) -> _Webhook:
     method = method.upper() if isinstance(method, str) else ""
     if method not in METHODS:
         raise ValidationFailed(
-            "`handler.method` is one of " + ", ".join(METHODS) + ".", field="handler.method"
+            "`handler.method` must be one of " + ", ".join(METHODS) + ".", field="handler.method"
         )
     body = handler.get("body", ABSENT)
     if body is not ABSENT and body is not None and method in {"GET", "HEAD"}:
@@ -164,7 +164,7 @@ def _split_url(handler: Handler) -> tuple[str, Template, Template, str]:
     found = _URL.fullmatch(url) if isinstance(url, str) else None
     if found is None:
         raise ValidationFailed(
-            "`handler.url` is an address of http or https.",
+            "`handler.url` must be an http or https address.",
             field="handler.url",
             hint="Write an address such as https://api.example.com/users/{id}.",
         )
@@ -190,11 +190,11 @@ def _query_fields(given: Any) -> Iterator[tuple[Template, Template | None]]:
     if given is None:
         return
     if not isinstance(given, Mapping):
-        raise ValidationFailed("`handler.query` is an object.", field="handler.query")
+        raise ValidationFailed("`handler.query` must be an object.", field="handler.query")
     for name, value in given.items():
         if value is None or isinstance(value, Mapping | list):
             raise ValidationFailed(
-                f"`handler.query.{name}` is a text or a number.", field=f"handler.query.{name}"
+                f"`handler.query.{name}` must be text or a number.", field=f"handler.query.{name}"
             )
         template = Template.parse(text_of(value))
         # Plain text here is not part of a URL yet, so it is percent-encoded now.
@@ -210,7 +210,8 @@ def _response_path(response: Any) -> Steps | None:
         return None
     if not isinstance(response, Mapping) or set(response) - {"path"}:
         raise ValidationFailed(
-            '`handler.response` is an object such as {"path": "$.data"}.', field="handler.response"
+            '`handler.response` must be an object such as {"path": "$.data"}.',
+            field="handler.response",
         )
     path = response.get("path")
     return None if path is None else parse(path, field="handler.response.path")

@@ -343,7 +343,7 @@ _LOSING_SECONDS: Final = 60.0
 _NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
 
 
-_UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
+_UNAUDITED: Final = "Corrections have to be recorded, but the database is read-only."
 
 
 class _DebugNote(TypedDict, total=False):
@@ -559,7 +559,7 @@ class LearningCorrector:
         if policy.require_audit_log and self._cannot_audit():
             return None, _UNAUDITED
         if self._is_open(tool, policy):
-            return None, "Corrections of this tool failed lately; it is left alone for a while."
+            return None, "Corrections of this tool failed recently; they are paused for now."
         return candidate, None
 
     def _find_confirmed(

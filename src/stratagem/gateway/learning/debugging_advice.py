@@ -274,6 +274,6 @@ def _log_errors(work: Callable[[], object]) -> Callable[[], None]:
         try:
             work()
         except Exception as fault:  # noqa: BLE001 -- nobody waits for it, and nothing depends on it
-            logger.warning("the debugging memory was not told: %s", fault)
+            logger.warning("the debugging memory was not updated: %s", fault)
 
     return run

@@ -83,7 +83,7 @@ class CorrectionHealth:
         if part != "policyService" and _is_callers(error):
             return
         if part not in self._faults:
-            logger.warning("corrections do without the %s: %s", part, error)
+            logger.warning("corrections work without the %s: %s", part, error)
         self._faults[part] = f"{type(error).__name__}: {error}"[:300]
 
     def record_success(self, part: ServiceName) -> None:

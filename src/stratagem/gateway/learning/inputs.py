@@ -61,7 +61,7 @@ class ConfigureInput(Input):
         "A named set of settings", default=None, quiet=True
     )
     tool_name: str | None = param("For one tool only", default=None, max_length=512)
-    reset: bool = param("Begin with the default", default=False)
+    reset: bool = param("Start from the default", default=False)
     apply_immediately: bool = param("false: only say what would change", default=True)
     branch: BranchName = None
     request_id: RequestId = None
@@ -78,11 +78,9 @@ class TestCase(Input):
     parameters: dict[str, Any] | str | None = param(
         "Parameters of the call", default=None, quiet=True
     )
-    expected_error: str | None = param(
-        "Code of the error that should come", default=None, quiet=True
-    )
+    expected_error: str | None = param("Code of the expected error", default=None, quiet=True)
     expected_correction: dict[str, Any] | None = param(
-        "Parameters that should come out", default=None, quiet=True
+        "Expected parameters", default=None, quiet=True
     )
     expected_success: bool | None = param(
         "Whether it should be corrected", default=None, quiet=True
@@ -111,7 +109,9 @@ class InsightsInput(Input):
     include_agent_breakdown: bool = param("Count by agent", default=True, quiet=True)
     include_tool_breakdown: bool = param("Count by tool", default=True, quiet=True)
     include_failures: bool = param("List corrections that failed", default=False, quiet=True)
-    min_pattern_usage: int = param("Only patterns used so often", default=1, ge=1, quiet=True)
+    min_pattern_usage: int = param(
+        "Only patterns used at least this often", default=1, ge=1, quiet=True
+    )
     branch: BranchName = None
     as_of: AsOf = None
 
@@ -125,7 +125,7 @@ class PatternsInput(Input):
     )
     tool_name: ToolName | None = param("Name or id of a tool", default=None, quiet=True)
     min_usage: int = param("Of list and backup", default=0, ge=0)
-    backup: dict[str, Any] | None = param("Of restore: what backup gave", default=None)
+    backup: dict[str, Any] | None = param("For restore: what backup returned", default=None)
     branch: BranchName = None
     as_of: AsOf = None
     request_id: RequestId = None
@@ -138,4 +138,4 @@ class CircuitsInput(Input):
     action: Literal["list", "reset"] = param("What to do", default="list", quiet=True)
     tool_name: ToolName | None = param("Name or id of a tool", default=None, quiet=True)
     reason: str = param("Why it is reset", default="", max_length=300, quiet=True)
-    force: bool = param("Before the five minutes are over", default=False)
+    force: bool = param("Even before the five minutes are over", default=False)

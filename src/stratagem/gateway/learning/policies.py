@@ -121,7 +121,7 @@ def preview(
     except ValidationFailed as error:
         # What cannot be read can still be replaced.
         if preset_name is None and not reset:
-            error.hint = "Say reset: true to begin with the default."
+            error.hint = "Pass reset: true to start from the default."
             raise
     if preset_name is not None:
         start = preset(preset_name)
@@ -212,7 +212,7 @@ def _check_size(settings: Mapping[str, Any]) -> None:
     try:
         size = len(orjson.dumps(settings))
     except (TypeError, ValueError) as error:
-        raise ValidationFailed(f"The settings are no JSON: {error}.", field="settings") from error
+        raise ValidationFailed(f"The settings are not JSON: {error}.", field="settings") from error
     if size > most:
         raise ValidationFailed(
             f"The settings have {size:,} bytes; {most:,} are allowed.",

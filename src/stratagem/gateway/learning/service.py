@@ -165,7 +165,7 @@ class CorrectionService(LearningService):
             raise MissingRequired(
                 "A test needs `testCases` or a `testSuite`.",
                 field="testCases",
-                hint=f"There are the suites: {', '.join(SUITES)}.",
+                hint=f"The suites are: {', '.join(SUITES)}.",
             )
         results = [trials.run(trial) for trial in cases]
         answer: answers.CorrectionTestReport = {
@@ -230,7 +230,7 @@ class CorrectionService(LearningService):
         try:
             schema = Schema(_PROBE)
             probed = schema.accepts({"n": 1}) and not schema.accepts({"n": "1"})
-            assert probed, "validation did not tell right from wrong"
+            assert probed, "validation did not distinguish valid from invalid arguments"
         except Exception as error:  # noqa: BLE001 -- any failure is an answer here
             health.record_failure("validationService", error)
         else:
@@ -292,7 +292,9 @@ class CorrectionService(LearningService):
     def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> trials.CorrectionTrial:
         name = case.tool_name or case.tool
         if name is None:
-            raise MissingRequired("A test case names its tool.", field=f"testCases.{at}.toolName")
+            raise MissingRequired(
+                "A test case must name its tool.", field=f"testCases.{at}.toolName"
+            )
         tool = self._tool(name, branch)
         given = case.parameters
         if given is None:
@@ -824,7 +826,7 @@ def _read_backup(backup: Mapping[str, Any] | None) -> list[tuple[str, Lesson, st
         raise MissingRequired("A restore needs the `backup`.", field="backup")
     rows = backup.get("lessons")
     if backup.get("format") != _FORMAT or not isinstance(rows, list):
-        raise InvalidInput("This is no backup of patterns.", field="backup")
+        raise InvalidInput("This is not a backup of patterns.", field="backup")
     if len(rows) > limits.PATTERNS_RESTORED_MAX:
         raise InvalidInput(
             f"A backup has at most {limits.PATTERNS_RESTORED_MAX:,} patterns.",
@@ -840,11 +842,11 @@ def _read_lesson(row: Any, at: int) -> tuple[str, Lesson, str, EvidenceCount]:
         counts = [row["held"], row["fell"]]
         kind = HintKind(row["kind"])
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"Pattern {at} of the backup is none.", field="backup") from error
+        raise InvalidInput(f"Pattern {at} of the backup is not valid.", field="backup") from error
     whole = all(isinstance(each, int) and not isinstance(each, bool) for each in counts)
     plain = all(isinstance(each, str) and names.PART not in each for each in texts)
     if not whole or not plain or min(counts) < 0:
-        raise InvalidInput(f"Pattern {at} of the backup is none.", field="backup")
+        raise InvalidInput(f"Pattern {at} of the backup is not valid.", field="backup")
     most = limits.PATTERN_EVIDENCE_RESTORED_MAX
     tool, path, form, meaning, teacher = texts
     held, fell = (min(count, most) for count in counts)

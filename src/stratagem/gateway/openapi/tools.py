@@ -81,7 +81,7 @@ class _SchemaContext:
         built = build(writer)
         for reference in sorted(writer.missing_references):
             self.listing.warn(
-                f"{reference[:200]} is not in the document: any value is taken there."
+                f"{reference[:200]} is not in the document: any value is accepted there."
             )
         return built
 
@@ -106,7 +106,7 @@ def list_tools(
     context = _SchemaContext(document, listing, Sizes(document))
     for count, operation in enumerate(_operations(document)):
         if count == limits.OPENAPI_OPERATIONS_MAX:
-            listing.warn(f"Operations after the first {count:,} were left out.")
+            listing.warn(f"Only the first {count:,} operations were used.")
             break
         server = base_url or _server_url(document, operation)
         if fault := _server_fault(server):

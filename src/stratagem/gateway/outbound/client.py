@@ -309,7 +309,7 @@ def _translate_errors(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
         if not redirected:
             raise
         raise PermissionDenied(
-            f"The service redirects to where it may not: {error.message}",
+            f"The service redirects to an address that may not be called: {error.message}",
             hint=error.hint,
             **error.details,
             redirected=True,
@@ -327,7 +327,7 @@ def _translate_errors(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
         ) from None
     except httpx2.PoolTimeout:
         raise ExecutionFailed(
-            "Too many calls to services are under way.", safe=safe, reason="connections"
+            "Too many calls to services are running.", safe=safe, reason="connections"
         ) from None
     except httpx2.LocalProtocolError as error:
         raise ValidationFailed(f"The request cannot be sent: {error}.", field="headers") from None

@@ -65,7 +65,7 @@ def check_url(url: str | httpx2.URL, *, field: str = "url") -> httpx2.URL:
     except (httpx2.InvalidURL, ValueError, TypeError):
         raise _url_error(field, "it is malformed") from None
     if parsed.scheme not in _PORTS:
-        raise _url_error(field, "only http and https are called")
+        raise _url_error(field, "only http and https are allowed")
     if parsed.userinfo or "@" in parsed.netloc.decode("ascii"):
         raise _url_error(field, "it must not hold a user or a password")
     if not 0 < port_of(parsed) <= PORT_MAX:

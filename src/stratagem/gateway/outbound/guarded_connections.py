@@ -124,7 +124,7 @@ class GuardedConnection(asyncio.Protocol):
                 return event
             if isinstance(event, h11.InformationalResponse) and event.status_code != _SWITCHING:
                 continue
-            raise httpx2.RemoteProtocolError("The server sent something else than a response.")
+            raise httpx2.RemoteProtocolError("The server sent something that is not a response.")
 
     async def receive_body(self, seconds: float | None) -> AsyncIterator[bytes]:
         """Yield the body of the response as it arrives.

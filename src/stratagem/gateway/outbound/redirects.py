@@ -67,7 +67,7 @@ def _redirect_target(base: httpx2.URL, location: str) -> httpx2.URL:
     except (StratagemError, httpx2.InvalidURL, ValueError) as error:
         why = error.message if isinstance(error, StratagemError) else "its address is malformed."
         raise ExecutionFailed(
-            f"The service redirects to where we do not follow: {why}", reason="redirect"
+            f"The service redirects to an address that is not followed: {why}", reason="redirect"
         ) from None
 
 

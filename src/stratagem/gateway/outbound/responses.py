@@ -60,7 +60,7 @@ class Decompressor:
             try:
                 piece = self._decompress(data)
             except zlib.error:
-                raise _broken_response("cannot be unpacked") from None
+                raise _broken_response("cannot be decompressed") from None
             self._begun = True
             if piece:
                 yield piece
@@ -100,7 +100,7 @@ def decompressor_for(coding: str) -> Decompressor | None:
         return None
     if name in {"gzip", "x-gzip", "deflate"}:
         return Decompressor(name)
-    raise _broken_response(f"is packed as {name[:40]!r}, which was not asked for")
+    raise _broken_response(f"has the encoding {name[:40]!r}, which was not requested")
 
 
 class BoundedStream(httpx2.AsyncByteStream):

@@ -85,7 +85,7 @@ def handler_seconds(handler: Handler) -> float:
     high = limits.OUTBOUND_SECONDS_MAX * 1000
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= high:
         raise ValidationFailed(
-            f"`handler.timeout` is a time in milliseconds, up to {high:.0f}.",
+            f"`handler.timeout` must be a time in milliseconds, up to {high:.0f}.",
             field="handler.timeout",
             limit=high,
         )
@@ -101,5 +101,5 @@ def text_fields(value: Any, *, name: str) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise ValidationFailed(f"`{name}` is an object of texts.", field=name)
+        raise ValidationFailed(f"`{name}` must be an object of texts.", field=name)
     return value

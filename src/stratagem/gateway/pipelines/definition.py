@@ -136,7 +136,7 @@ def _assign_ids(steps: Sequence[_StepGiven]) -> list[str]:
             chosen = _free_id(re.sub(r"[^A-Za-z0-9_-]", "_", step.tool)[:60], {*taken, *named})
         elif not _ID.fullmatch(step.id):
             raise ValidationFailed(
-                f"`{field}`: {step.id!r} is no name; letters, digits, _ and - make one.",
+                f"`{field}`: {step.id!r} is not a valid name; use letters, digits, _ and -.",
                 field=field,
             )
         elif step.id in taken:
@@ -198,7 +198,8 @@ def _parse_on_error(
     has_value = "fallback" in given.model_fields_set
     if has_value == (given.tool is not None):
         raise ValidationFailed(
-            f"`{field}` has either a `fallback` value or a `tool` with its arguments.", field=field
+            f"`{field}` must have either a `fallback` value or a `tool` with its arguments.",
+            field=field,
         )
     names = tuple({*scope, *_IN_FALLBACK})
     _check_references(
@@ -233,9 +234,9 @@ def _check_root(
             hint=f"References begin with {', '.join(sorted(names))}.",
         )
     if len(root) > 1 and root[0] == "steps" and root[1] not in earlier:
-        known = f"Steps before it: {', '.join(earlier)}." if earlier else "It is the first step."
+        known = f"Earlier steps: {', '.join(earlier)}." if earlier else "It is the first step."
         raise ValidationFailed(
-            f"`{field}` refers to {root[1]!r}, and no step before it is called that.",
+            f"`{field}` refers to {root[1]!r}, and no earlier step has that id.",
             field=field,
             hint=known,
         )

@@ -62,10 +62,10 @@ class EvaluationBudget:
         self._left -= nodes
         if self._left < 0:
             raise ValidationFailed(
-                f"`{self._field}` takes more work than one expression may.",
+                f"`{self._field}` needs more work than one expression may use.",
                 field=self._field,
                 limit=limits.EXPRESSION_WORK_MAX,
-                hint="Narrow the data first, or do it in several steps.",
+                hint="Reduce the data first, or use several steps.",
             )
 
     def charge_value(self, value: Any) -> None:
@@ -196,7 +196,7 @@ def compile_expression(text: str, *, field: str) -> Expression:
         return Expression(text, field, roots, tree, None)
     except (JMESPathError, ValueError, RecursionError) as error:
         raise ValidationFailed(
-            f"`{field}` is no JMESPath: {_describe_error(error)}.",
+            f"`{field}` is not a JMESPath: {_describe_error(error)}.",
             field=field,
             hint="Such as steps.fetch.result.items[0].name, or JSONPath beginning with $.",
         ) from error

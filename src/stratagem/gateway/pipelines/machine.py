@@ -221,9 +221,9 @@ def apply(state: State, event: StepEvent) -> State:
     position = event.index or 0
     if event.step != state.step.id or not state.items or position >= len(state.items):
         raise ValidationFailed(
-            f"An event of {event.step!r} does not belong here: {state.step.id!r} is under way.",
+            f"An event of {event.step!r} does not belong here: {state.step.id!r} is running.",
             field="events",
-            hint="The events belong to another pipeline, or it was changed; start it anew.",
+            hint="The events belong to another pipeline, or it was changed; start it again.",
         )
     item = _apply_to_item(state, position, event)
     items = (*state.items[:position], item, *state.items[position + 1 :])
@@ -343,7 +343,7 @@ def _enter_step(state: State) -> State:
 def _check_elements(elements: Any, field: str) -> list[Any]:
     if not isinstance(elements, list):
         kind = "nothing" if elements is None else type(elements).__name__
-        raise ValidationFailed(f"`{field}` goes through a list, and got {kind}.", field=field)
+        raise ValidationFailed(f"`{field}` needs a list, but got {kind}.", field=field)
     if len(elements) > limits.PIPELINE_ITEMS_MAX:
         raise ValidationFailed(
             f"`{field}` has {len(elements):,} elements; {limits.PIPELINE_ITEMS_MAX:,} are allowed.",

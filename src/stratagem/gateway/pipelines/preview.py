@@ -91,7 +91,7 @@ def _count_items(step: Step, index: int, known: _KnownScope, problems: list[str]
         return None
     elements = known.resolve(step.for_each, field, problems)
     if not isinstance(elements, list):
-        problems.append(f"`{field}` goes through a list.")
+        problems.append(f"`{field}` needs a list.")
         return None
     return len(elements)
 

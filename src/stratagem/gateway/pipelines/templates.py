@@ -98,7 +98,7 @@ def _resolve_text(text: str, scope: Mapping[str, Any], field: str, budget: Evalu
 def _render_value(value: Any, expression: Expression, field: str) -> str:
     if value is None:
         raise ValidationFailed(
-            f"`{field}` needs {expression.text!r} in its text, and there is nothing.",
+            f"`{field}` needs {expression.text!r} in its text, but it has no value.",
             field=field,
             hint="Check the path, or give the step a condition with `when`.",
         )
@@ -115,4 +115,6 @@ def _reference_text(template: Mapping[str, Any], field: str) -> str:
 
 def _check_single_key(template: Mapping[str, Any], key: str, field: str) -> None:
     if len(template) > 1:
-        raise ValidationFailed(f"`{field}`: {key} stands alone in its object.", field=field)
+        raise ValidationFailed(
+            f"`{field}`: {key} must be the only field of its object.", field=field
+        )

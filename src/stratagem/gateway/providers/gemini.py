@@ -89,7 +89,7 @@ def _find_parts(payload: Any) -> Iterator[tuple[str, Any]]:
     elif whole.keys() & {"functionCall", "text"}:
         yield "", [whole]
     else:
-        raise payload_error("payload", "is no answer, content or part of Gemini")
+        raise payload_error("payload", "is not an answer, content or part of Gemini")
 
 
 def _format_response(call: ProviderCall, outcome: ResultOrError) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _find_messages(payload: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     elif whole.keys() & {"tool_calls", "function_call", "role", "content"}:
         yield "", whole
     else:
-        raise payload_error("payload", "is no answer, message or tool call of chat completions")
+        raise payload_error("payload", "is not an answer, message or tool call of chat completions")
 
 
 def _parse_tool_call(field: str, part: Mapping[str, Any], known: Collection[str]) -> ProviderCall:

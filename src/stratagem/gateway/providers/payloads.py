@@ -56,7 +56,7 @@ def format_tools(
             "tools",
             f"has {len(tools)} entries, more than the provider takes",
             limit=count_max,
-            hint="Name those that are needed: in tools, or once and for all in enabledTools.",
+            hint="Choose the ones you need: in tools, or permanently in enabledTools.",
         )
     written: dict[str, dict[str, Any]] = {}
     for at, tool in enumerate(tools):

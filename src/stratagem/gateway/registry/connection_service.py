@@ -37,10 +37,10 @@ class ConnectionService:
             known = read_connections(self._foundation, transaction)
             if given.name not in known and len(known) >= limits.NAMED_CONNECTIONS_MAX:
                 raise ValidationFailed(
-                    f"There are {len(known)} connections already.",
+                    f"There are {len(known)} connections already; that is the limit.",
                     field="name",
                     limit=limits.NAMED_CONNECTIONS_MAX,
-                    hint="Remove one that nobody uses: connection_remove.",
+                    hint="Remove an unused one: connection_remove.",
                 )
             self._append(
                 transaction, Draft(names.CONNECTION_SET, document, names.CONNECTIONS, given.name)

@@ -41,9 +41,9 @@ class CredentialService:
             definition = await self._runner.definition(given.name)
             if "auth" not in definition:
                 raise ValidationFailed(
-                    f"Nobody signs in to {given.name}: it has no `auth`.",
+                    f"{given.name} has no sign-in: its definition has no `auth`.",
                     field="name",
-                    hint="Add it again with --oauth, or give what its headers name: "
+                    hint="Add it again with --oauth, or set the credential that its headers name: "
                     f"stratagem tools credential {given.name} NAME",
                 )
             return await self._runner.sign_ins.begin(definition, user, given.redirect_uri)
@@ -51,7 +51,7 @@ class CredentialService:
         return await self._home.join(work)
 
     async def finish(self, given: inputs.FinishSignInInput) -> SignedIn:
-        """Finish a sign-in whose browser came back to a program of the user."""
+        """Finish a sign-in whose browser returned to a program of the user."""
         sign_ins = self._runner.sign_ins
         waiting = await asyncio.to_thread(sign_ins.find, given.state)
         self._user(waiting.user, "sign_in_finish", ["tools", "sign-in", waiting.server])
@@ -65,9 +65,9 @@ class CredentialService:
         wanted = f"${{user.{given.name}}}"
         if wanted not in str(definition):
             raise ValidationFailed(
-                f"{given.server} does not ask its users for {given.name}.",
+                f"{given.server} does not need {given.name} from its users.",
                 field="name",
-                hint=f"Its definition has to name it, as {wanted}: see servers_list.",
+                hint=f"Its definition has to refer to it as {wanted}: see servers_list.",
             )
         await asyncio.to_thread(self._keep, definition, user, given.name, given.value)
         return {"server": given.server, "user": user, "signedIn": True}

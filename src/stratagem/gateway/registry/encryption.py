@@ -84,7 +84,7 @@ class SecretCipher:
             opened = _aes(key).decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], place.encode())
         except InvalidTag:
             raise SecretUnavailable(
-                "What is kept here was altered, or moved from elsewhere.",
+                "The stored value was altered or moved here from another place.",
                 reason="altered",
                 hint="Set it again.",
             ) from None
@@ -113,7 +113,7 @@ class SecretCipher:
         """
         if self._environment.get(KEY_VARIABLE):
             raise SecretUnavailable(
-                f"The key is in {KEY_VARIABLE}, which only whoever starts a server can change.",
+                f"The key is in {KEY_VARIABLE}, which only the operator of the server can change.",
                 reason="key_given",
                 hint=f"Make a new one ({_MAKE}), start all servers with it before the old one "
                 f'({KEY_VARIABLE}="NEW OLD"), and run this again with the same variable.',
@@ -250,8 +250,8 @@ def _parse_keys(text: str, place: str) -> list[bytes]:
         keys = []
     if not 1 <= len(keys) <= _KEYS_MAX or any(len(key) != _KEY_BYTES for key in keys):
         raise SecretUnavailable(
-            f"{place} holds no key: it is {_KEY_BYTES} random bytes in base64, and there may be "
-            f"{_KEYS_MAX}, the one that encrypts first.",
+            f"{place} holds no valid key: a key is {_KEY_BYTES} random bytes in base64; up "
+            f"to {_KEYS_MAX} are allowed, the one that encrypts first.",
             reason="no_key",
             hint=f"Make one: {_MAKE}",
         )
@@ -280,8 +280,8 @@ def _other_key(place: str) -> SecretUnavailable:
     return SecretUnavailable(
         f"The secrets of this database were encrypted with another key than that of {place}.",
         reason="other_key",
-        hint=f"Give that key by {KEY_VARIABLE} or {KEY_FILE_VARIABLE}; without it they have to be "
-        "removed, and set again.",
+        hint=f"Set that key with {KEY_VARIABLE} or {KEY_FILE_VARIABLE}; without it the secrets "
+        "have to be removed and set again.",
     )
 
 
@@ -290,7 +290,7 @@ def _require_library() -> None:
         import cryptography  # noqa: F401 -- looked for, not used
     except ImportError:
         raise SecretUnavailable(
-            "Secrets can only be kept where the package `cryptography` is installed.",
+            "Secrets can only be stored if the package `cryptography` is installed.",
             reason="not_installed",
             hint=_INSTALL,
         ) from None

@@ -334,7 +334,7 @@ def _to_dict(each: ServedPrimitive) -> dict[str, Any]:
 def _state(name: str, reading: asyncio.Task[UpstreamPrimitives] | None) -> UpstreamState:
     """Say whether a server's lists are there, and why not."""
     if reading is None:
-        reason = "A tool of it is quarantined: look at what changed, and approve it."
+        reason = "One of its tools is quarantined: check what changed, and approve it."
         return {"server": name, "available": False, "reason": reason}
     if not reading.done():
         return {"server": name, "available": False, "reason": "It has not answered yet."}

@@ -39,13 +39,13 @@ def check_requirements(content: Mapping[str, Any]) -> None:
         if name == INTERNET:
             if not _reaches_out(content):
                 raise ValidationFailed(
-                    f"{INTERNET} is required, but the handler is kept from the network.",
+                    f"{INTERNET} is required, but the handler has no access to the network.",
                     field=field,
                     hint="Give it permissions.network, or do not require it.",
                 )
         elif not _is_scope(name):
             raise ValidationFailed(
-                f"{name!r} is no permission that could be enforced.",
+                f"{name!r} is not a permission that can be enforced.",
                 field=field,
                 allowed=[INTERNET, "TOOLSET:RIGHT"],
                 hint=f"Write a scope such as memory:read, or {INTERNET}.",

@@ -85,7 +85,7 @@ class ResourceService:
         )
 
     def remove(self, given: inputs.ResourceRemoveInput) -> ResourceAnswer:
-        """Take a resource out of a branch; its history stays."""
+        """Remove a resource from a branch; its history stays."""
         return self._write(
             lambda transaction, view: resources.remove(transaction, view, given.resource_id), given
         )

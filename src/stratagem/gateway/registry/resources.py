@@ -82,7 +82,7 @@ def update(transaction: Transaction, view: View, name: str, changes: Mapping[str
 
 
 def remove(transaction: Transaction, view: View, name: str) -> Resource:
-    """Take a resource out of a branch; its history stays."""
+    """Remove a resource from a branch; its history stays."""
     known = find(transaction, view, name)
     draft = Draft(names.RESOURCE_REMOVED, {"id": known["id"]}, names.RESOURCES, known["name"])
     transaction.append(view.branch, [draft])
@@ -140,7 +140,7 @@ def _complete(content: dict[str, Any]) -> dict[str, Any]:
         raise ValidationFailed(
             f"The content uses variables that are not listed: {', '.join(unknown)}.",
             field="variables",
-            hint="List them, or leave `variables` out to have them found.",
+            hint="List them, or leave `variables` out to detect them.",
         )
     return content
 

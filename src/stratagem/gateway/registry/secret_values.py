@@ -111,7 +111,7 @@ class SecretValues:
         return kind
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Forget a secret that was set, for good.
+        """Delete a secret for good.
 
         Raises:
             ResourceNotFound: None was set under that name.
@@ -305,7 +305,7 @@ def _command_error(name: str, what: str) -> SecretUnavailable:
         f"The command of the secret {name} {what}.",
         reason="command",
         secret=name,
-        hint="Run it by hand as the user of the server; what it prints is the secret.",
+        hint="Run it yourself as the user of the server: it has to print the secret.",
     )
 
 
@@ -324,7 +324,7 @@ def _check_value(name: str, data: bytes) -> str:
         value = ""
     if not value:
         raise SecretUnavailable(
-            f"What was read as the secret {name} is empty, or no text.",
+            f"The value of the secret {name} is empty or not text.",
             reason="empty",
             secret=name,
         )

@@ -95,13 +95,13 @@ class GrantedSecrets:
         command = f"stratagem tools grant {self.owner} {name} {origin}"
         if (reason := self.suspended.get(name)) is not None:
             return PermissionDenied(
-                f"{self.owner} may not send the secret {name} any more: {reason}.",
+                f"{self.owner} may no longer send the secret {name}: {reason}.",
                 reason="grant_suspended",
                 secret=name,
                 origin=origin,
                 command=command,
-                hint=f"Look at its handler (stratagem tools show {self.owner}); if it is as it "
-                f"should be, have a person run: {command}",
+                hint=f"Check its handler (stratagem tools show {self.owner}); if it is right, "
+                f"have a person run: {command}",
             )
         return PermissionDenied(
             f"{self.owner} may not send the secret {name} to {origin}.",
@@ -109,7 +109,7 @@ class GrantedSecrets:
             secret=name,
             origin=origin,
             command=command,
-            hint=f"An administrator can: {command}",
+            hint=f"An administrator can grant it: {command}",
         )
 
 

@@ -93,7 +93,7 @@ def read_servers(text: str, paths: Mapping[str, str] | None = None) -> list[Impo
     raise ValidationFailed(
         "This file names no MCP servers.",
         field="file",
-        hint="Known are mcpServers (Claude, Cursor), servers (VS Code), mcp_servers (Codex) and "
+        hint="Known keys: mcpServers (Claude, Cursor), servers (VS Code), mcp_servers (Codex) and "
         "the server.json of the MCP registry.",
     )
 
@@ -104,7 +104,7 @@ def _parse(text: str) -> Mapping[str, Any]:
     except ValueError:
         document = _parse_otherwise(text)
     if not isinstance(document, Mapping):
-        raise ValidationFailed("This file is no object.", field="file")
+        raise ValidationFailed("This file does not hold an object.", field="file")
     return document
 
 
@@ -177,7 +177,7 @@ def _put_paths_in(value: Any, paths: Mapping[str, str]) -> Any:
 def _read_entry(name: str, entry: Any) -> ImportedServer:
     server = ImportedServer(_NAME.sub("-", name).strip("-.")[:64] or "server")
     if not isinstance(entry, Mapping):
-        server.problem = "its entry is no object"
+        server.problem = "its entry is not an object"
     elif entry.get("disabled") is True or entry.get("enabled") is False:
         server.problem = "it is switched off in the file"
     elif isinstance(url := entry.get("url", entry.get("serverUrl")), str):
@@ -201,9 +201,9 @@ def _read_entry(name: str, entry: Any) -> ImportedServer:
     else:
         server.problem = "it has neither a command nor a url"
     if entry and isinstance(entry, Mapping) and entry.get("cwd"):
-        server.notes.append(f"it is started here, not in {entry['cwd']}")
+        server.notes.append(f"it will be started in this folder, not in {entry['cwd']}")
     if isinstance(entry, Mapping) and entry.get("envFile"):
-        server.notes.append(f"{entry['envFile']} was not read: name in env what it needs of it")
+        server.notes.append(f"{entry['envFile']} was not read: set the variables it needs in env")
     return server
 
 
@@ -236,7 +236,7 @@ def _read_values(given: Any, server: ImportedServer) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value in _pairs(given):
         if unknown := _PATH_VARIABLE.search(str(value)):
-            server.problem = f"{unknown[0]} in {name} is known to the other program only"
+            server.problem = f"{unknown[0]} in {name} is known only to the other program"
         text = _refer(str(value), server)
         if not _WHOLE.search(text) and _may_be_secret(name, text):
             scheme = found[0] if (found := _SCHEME.match(text)) else ""
@@ -263,7 +263,7 @@ def _refer(text: str, server: ImportedServer) -> str:
 def _check_text(what: str, text: str, server: ImportedServer) -> str:
     """Note a text that refers to something, or is a secret: only variables and headers can."""
     if _REFERENCE.search(text):
-        server.problem = f"its {what} {text} is filled in by the other program only"
+        server.problem = f"its {what} {text} is filled in only by the other program"
     elif _holds_credential(text):
         server.problem = f"its {what} may hold a secret: pass it by a variable or header"
         return mask(text, "strict")
@@ -297,7 +297,7 @@ def _read_registry(document: Mapping[str, Any]) -> ImportedServer:
         ):
             server.definition = _run_package(package, run, server)
             return server
-    server.problem = "it has neither a remote over HTTP nor a package of npm, PyPI or OCI"
+    server.problem = "it has neither an HTTP remote nor a package of npm, PyPI or OCI"
     return server
 
 

@@ -275,7 +275,7 @@ class SignIns:
             if kept["expiresAt"] > self._foundation.store.now():
                 return kept
         raise ResourceNotFound(
-            "No such sign-in waits: it was used, or its time is over.",
+            "This sign-in does not exist, was used already, or has expired.",
             field="state",
             hint="Begin again: call the tool again, or stratagem tools sign-in SERVER.",
         )
@@ -319,7 +319,7 @@ def authorization_required(
     command = f"stratagem tools sign-in {server} --user {user}"
     where = f"Open {address}" if address else f"Have a person run: {command}"
     return AuthorizationRequired(
-        f"{server} lets only users in who have signed in to it, and {user} has not.",
+        f"{server} requires its users to sign in, and {user} has not.",
         reason=reason,
         server=server,
         user=user,

@@ -207,7 +207,7 @@ class Registry:
         taken = taken or self.taken_names(transaction, view)
         if (twin := taken.twin_of(name, owner)) is not None:
             raise ToolExists(
-                f"{name!r} looks like {twin!r}, which is another tool.",
+                f"{name!r} looks like {twin!r}, the name of another tool.",
                 field="name",
                 similar=[twin],
                 hint="Choose a name that cannot be mistaken for it.",
@@ -286,7 +286,7 @@ class Registry:
         return tool is not None and tool.unavailable is None
 
     def restore(self, transaction: Transaction, view: View, name: str) -> Tool:
-        """Bring back a tool that was removed, as it was.
+        """Restore a removed tool as it was.
 
         Raises:
             ToolExists: There is a tool of that name.
@@ -304,7 +304,7 @@ class Registry:
             raise ToolNotFound(
                 f"No tool named {name!r} was removed on this branch.",
                 field="toolId",
-                hint="Name it as it was called; tool_register adds a new one.",
+                hint="Give its former name; tool_register adds a new tool.",
             )
         draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
         return Tool(content, transaction.append(view.branch, [draft])[0].sequence)
@@ -380,7 +380,7 @@ class _LimitedRegistry(Registry):
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValidationFailed(
-            "A tool's name begins with a letter and has letters, digits, `_`, `-` and `.`.",
+            "A tool's name begins with a letter and consists of letters, digits, `_`, `-` and `.`.",
             field="name",
             limit=limits.TOOL_NAME_CHARS_MAX,
         )

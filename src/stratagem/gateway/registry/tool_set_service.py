@@ -55,10 +55,10 @@ class ToolSetService:
             known = read_tool_sets(self._foundation, transaction)
             if given.name not in known and len(known) >= limits.TOOL_SETS_MAX:
                 raise ValidationFailed(
-                    f"There are {len(known)} sets of tools already.",
+                    f"There are {len(known)} sets of tools already; that is the limit.",
                     field="name",
                     limit=limits.TOOL_SETS_MAX,
-                    hint="Remove one that nobody uses: toolset_remove.",
+                    hint="Remove an unused one: toolset_remove.",
                 )
             self._append(transaction, names.TOOL_SET_DEFINED, document, given.name)
             return document
@@ -110,5 +110,5 @@ def _budget(given: inputs.BudgetInput | None) -> BudgetDocument | None:
     if given.cost is not None:
         budget["cost"] = given.cost
     if len(budget) == 1:
-        raise ValidationFailed("A budget bounds `calls` or `cost`.", field="budget")
+        raise ValidationFailed("A budget needs `calls` or `cost`.", field="budget")
     return budget

@@ -128,7 +128,7 @@ class UpstreamRunner:
         for field in ("server", "tool"):
             if not isinstance(handler.get(field), str) or not handler[field]:
                 raise ValidationFailed(
-                    f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
+                    f"A handler of type mcp must name its `{field}`.", field=f"handler.{field}"
                 )
         return []
 

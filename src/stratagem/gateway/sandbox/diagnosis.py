@@ -76,7 +76,7 @@ class Diagnosis:
             if report.missing is not None:
                 yield f"{report.layer}: {report.missing}"
             else:
-                yield f"{report.layer} let attacks through and is not used: {report.breach}"
+                yield f"{report.layer} did not stop all attacks and is not used: {report.breach}"
 
 
 def diagnose(sandbox: Sandbox, *, network: bool) -> Diagnosis:

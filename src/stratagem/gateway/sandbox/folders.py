@@ -64,7 +64,7 @@ def _make_writable(real: str) -> None:
             os.fchown(descriptor, NOBODY, NOBODY)
         elif seen.st_uid != NOBODY and not seen.st_mode & stat.S_IWOTH:
             raise ValidationFailed(
-                "`workdir` belongs to another user, and code could not write there.",
+                "`workdir` belongs to another user, so code could not write there.",
                 field="workdir",
                 hint=f"Give it to user {NOBODY}, or let everyone write there.",
             )

@@ -59,7 +59,7 @@ def read_permissions(
         ValidationFailed: A name is unknown or occurs twice, or a value is invalid.
     """
     if not isinstance(given, Mapping):
-        raise ValidationFailed(f"`{field}` is an object.", field=field)
+        raise ValidationFailed(f"`{field}` must be an object.", field=field)
     read: dict[str, Any] = {}
     for key, value in given.items():
         if key not in _NAMES:
@@ -69,7 +69,8 @@ def read_permissions(
         name = _NAMES[key]
         if name in read:
             raise ValidationFailed(
-                f"`{key}` says again what another name has said.", field=f"{field}.{key}"
+                f"`{key}` repeats a permission that is given under another name.",
+                field=f"{field}.{key}",
             )
         read[name] = _READERS[name](value, f"{field}.{key}")
     return replace(base or Permissions(), **read)
@@ -77,7 +78,7 @@ def read_permissions(
 
 def _read_flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
-        raise ValidationFailed(f"`{field}` is true or false.", field=field)
+        raise ValidationFailed(f"`{field}` must be true or false.", field=field)
     return value
 
 
@@ -86,7 +87,7 @@ def _read_filesystem(value: object, field: str) -> Filesystem:
         return "workdir" if value else "none"
     if value not in _FILESYSTEMS:
         raise ValidationFailed(
-            f"`{field}` is true, false or one of {', '.join(_FILESYSTEMS)}.",
+            f"`{field}` must be true, false or one of {', '.join(_FILESYSTEMS)}.",
             field=field,
             limit=list(_FILESYSTEMS),
         )
@@ -106,7 +107,7 @@ def _read_memory(value: object, field: str) -> int:
     low, high = limits.SANDBOX_MEMORY_BYTES_MIN, limits.SANDBOX_MEMORY_BYTES_MAX
     if size is None or not math.isfinite(size) or not low <= size <= high:
         raise ValidationFailed(
-            f'`{field}` is a size such as "256MB", from {low >> 20}MB to {high >> 20}MB.',
+            f'`{field}` must be a size such as "256MB", from {low >> 20}MB to {high >> 20}MB.',
             field=field,
             limit=[low, high],
         )
@@ -119,7 +120,8 @@ def _read_seconds(value: object, field: str) -> float:
     seconds = float(cast("float", value)) / 1000 if is_number else math.nan
     if not low <= seconds <= high:
         raise ValidationFailed(
-            f"`{field}` is a time in milliseconds, from {low * 1000:.0f} to {high * 1000:.0f}.",
+            f"`{field}` must be a time in milliseconds, from {low * 1000:.0f} to "
+            f"{high * 1000:.0f}.",
             field=field,
             limit=[low * 1000, high * 1000],
         )

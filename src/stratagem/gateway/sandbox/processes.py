@@ -164,7 +164,7 @@ class _ProcessMonitor:
         said = self.result.texts["stderr"].strip()[-_SHOWN_CHARS:]
         return ServiceUnavailable(
             "The sandbox could not be started." + (f" It said: {said}" if said else ""),
-            hint="`stratagem doctor` shows what of the sandbox works on this machine.",
+            hint="`stratagem doctor` shows which parts of the sandbox work on this machine.",
             part="sandbox",
         )
 

@@ -96,7 +96,7 @@ class Sandbox:
         run = _Run(permissions, stdin, on_output, workdir)
         beyond = find_unsupported_permissions(permissions, has_stdin=stdin is not None)
         if engine == "snippet" and beyond is not None:
-            raise ValidationFailed(f"No snippet can have {beyond}.", field="engine", limit="full")
+            raise ValidationFailed(f"A snippet cannot have {beyond}.", field="engine", limit="full")
         can_be_small = engine != "full" and beyond is None
         work = {"code": code, "inputs": inputs, "hand_on": engine == "auto"}
         handed_on = (
@@ -163,7 +163,7 @@ class Sandbox:
         """Refuse the network, unless the operator of the server has allowed it."""
         if permissions.network and not self._network:
             raise PermissionDenied(
-                "Code gets no network here: it would reach this machine and private addresses.",
+                "Code has no network here: it could reach this machine and private addresses.",
                 reason="sandbox_network",
                 hint="Call services with api_caller or a webhook, which are guarded. To give code "
                 "the whole network: STRATAGEM_SANDBOX_NETWORK=yes where the server is started.",
@@ -208,8 +208,8 @@ class Sandbox:
         }
         said = "; ".join(f"{name}: {reason}" for name, reason in why.items())
         return ServiceUnavailable(
-            f"No sandbox that holds can run {language} here. {said}".rstrip(),
-            hint="Install what is missing, then restart; `stratagem doctor` tries it.",
+            f"No secure sandbox can run {language} here. {said}".rstrip(),
+            hint="Install what is missing, then restart; `stratagem doctor` tests the sandbox.",
             part="sandbox",
             layers=why,
         )
@@ -244,7 +244,7 @@ class _Run:
 def _parse_language(name: str) -> Language:
     if name not in _NAMES:
         raise ValidationFailed(
-            f"`language` is one of {', '.join(_LANGUAGES)}.",
+            f"`language` must be one of {', '.join(_LANGUAGES)}.",
             field="language",
             limit=list(_LANGUAGES),
         )
@@ -264,13 +264,13 @@ def _check_sizes(code: str, inputs: Any, stdin: bytes | None) -> None:
 def _check_size(field: str, size: int, most: int) -> None:
     if size > most:
         raise ValidationFailed(
-            f"`{field}` has {size} bytes; at most {most} are taken.", field=field, limit=most
+            f"`{field}` has {size} bytes; the limit is {most}.", field=field, limit=most
         )
 
 
 def _find_program(argv: Sequence[str]) -> str:
     if not argv or not all(isinstance(part, str) and "\0" not in part for part in argv):
-        raise ValidationFailed("`argv` is a program and its arguments.", field="argv")
+        raise ValidationFailed("`argv` must be a program and its arguments.", field="argv")
     if argv[0].startswith("/"):
         return argv[0]
     found = shutil.which(argv[0], path=BASE_ENVIRONMENT["PATH"]) if "/" not in argv[0] else None

@@ -69,7 +69,7 @@ class _ConversationExport(ForeignSource):
         title = str(conversation.get("title") or conversation.get("name") or "").strip()
         at = time_of(conversation.get("create_time") or conversation.get("created_at")) or _EPOCH
         if not messages:
-            self._skip(title or identity or "a conversation", "it has no words")
+            self._skip(title or identity or "a conversation", "it has no text")
             return
         session = identity[: limits.SESSION_CHARS_MAX]
         yield entry_draft(
@@ -191,7 +191,7 @@ def _zipped_documents(path: Path, name: str) -> list[Any]:
                         raise ImportRefused(f"{path}: {own} is too large.", file=str(path))
                     found.append(_loads(archive.read(info), path))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise ImportRefused(f"{path} cannot be unpacked: {error}.", file=str(path)) from error
+        raise ImportRefused(f"{path} cannot be decompressed: {error}.", file=str(path)) from error
     return found
 
 
@@ -199,7 +199,9 @@ def _loads(data: bytes, path: Path) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise ImportRefused(f"{path} is not whole JSON ({error.msg}).", file=str(path)) from error
+        raise ImportRefused(
+            f"{path} is not complete JSON ({error.msg}).", file=str(path)
+        ) from error
 
 
 def _branch_shown(nodes: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:

@@ -58,7 +58,7 @@ def memory_service_records(path: Path) -> Iterator[dict[str, Any]]:
     with _rows(path) as read:
         columns = {row["name"] for row in read("column_names", table="memories")}
         if not {"content_hash", "content", "tags", "memory_type", "metadata"} <= columns:
-            raise ImportRefused(f"{path} is no database of mcp-memory-service.", file=str(path))
+            raise ImportRefused(f"{path} is not a database of mcp-memory-service.", file=str(path))
         has_deletions = "deleted_at" in columns
         yield from read("memories" if has_deletions else "memories_without_deletion")
 
@@ -73,7 +73,7 @@ def chroma_records(path: Path) -> list[ChromaRecord]:
     with _rows(path) as read:
         tables = {row["name"] for row in read("table_names")}
         if not {"collections", "segments", "embeddings", "embedding_metadata"} <= tables:
-            raise ImportRefused(f"{path} is no database of Chroma.", file=str(path))
+            raise ImportRefused(f"{path} is not a database of Chroma.", file=str(path))
         for row in read("documents"):
             fields = found.setdefault((row["collection"], row["id"]), {})
             fields[row["field"]] = row["value"]

@@ -107,7 +107,7 @@ def _format_of_database(path: Path) -> Format:
     if "memories" in tables:
         return "mcp-memory-service"
     raise ImportRefused(
-        f"{path} is an SQLite database of something else.",
+        f"{path} is an SQLite database of another program.",
         file=str(path),
         hint="Databases of mcp-memory-service and Chroma can be imported.",
     )
@@ -141,8 +141,8 @@ def _format_of_lines(path: Path) -> Format:
     if first.get("type") in {"entity", "relation"}:
         return "mcp-memory"
     raise ImportRefused(
-        f"{path}: its first line does not tell which form it is in.",
+        f"{path}: its first line does not show which format it has.",
         file=str(path),
         line=1,
-        hint=f"Name the form with --format: {', '.join(FORMATS)}.",
+        hint=f"Choose the format with --format: {', '.join(FORMATS)}.",
     )

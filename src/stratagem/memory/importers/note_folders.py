@@ -112,7 +112,7 @@ class CodexMemoryFolder(_NoteFolder):
 
     def _notes(self, path: Path, page: NotePage, files: NoteFiles) -> list[_Note]:
         if path.name == "raw_memories.md":
-            self._skip(files.full(path), "the handbook is made of it")
+            self._skip(files.full(path), "it is a source of the handbook")
             return []
         if path.parts[0] == "skills":
             self._skip(files.full(path), "it is a skill")

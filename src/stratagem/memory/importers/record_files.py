@@ -45,7 +45,7 @@ class _Records(ForeignSource):
         self.skipped = []
         for done, (key, text, tags, origin) in enumerate(self._records(), 1):
             if not text.strip():
-                self._skip(key, "it has no words")
+                self._skip(key, "it has no text")
                 continue
             with refuse_with_location(self._path, None):
                 draft = entry_draft(
@@ -133,7 +133,9 @@ def _json(data: bytes, path: Path) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise ImportRefused(f"{path} is not whole JSON ({error.msg}).", file=str(path)) from error
+        raise ImportRefused(
+            f"{path} is not complete JSON ({error.msg}).", file=str(path)
+        ) from error
 
 
 def _split_tags(value: Any) -> list[str]:

@@ -82,7 +82,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             env: Where it was tried; "auto": here.
             lookup_id: From ranked_solutions.
             env_bucket: Bucket that overrides env.
-            notes: What else there is to say.
+            notes: Anything else worth knowing.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -164,8 +164,8 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             tags: Labels.
             lookup_id: From ranked_solutions.
             env_bucket: Bucket that overrides env.
-            notes: What else there is to say.
-            distinct: Add although the signature is known.
+            notes: Anything else worth knowing.
+            distinct: Add it even if the signature is known.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -210,7 +210,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -256,7 +256,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -307,7 +307,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -370,7 +370,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             incident_id: The incident to edit.
             title: What went wrong, in a line.
             summary: More about the problem; "" removes it.
-            tags: All labels that it shall have.
+            tags: All labels that it should have.
             error_signature: Error text or stack trace; "" removes it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -397,7 +397,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RecordChanged:
-        """Change the steps of a fix: a new version, with its evidence kept or begun anew.
+        """Change the steps of a fix: a new version, with or without the old evidence.
 
         Args:
             solution_id: The solution to edit.
@@ -433,7 +433,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            reason: Why it must not be used any more.
+            reason: Why it should no longer be used.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -454,7 +454,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            version: Bring back how it was in this version (show_record lists them).
+            version: Restore this version (show_record lists them).
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -510,8 +510,8 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             incident_id: The incident that holds two problems.
             title: What the new incident is called.
             solutions: Solutions that belong to the new one, with their outcomes.
-            outcomes: Outcomes that belong to it; their fixes are there in both, then.
-            error_signature: The new one's error; if it is the old one's, that loses it.
+            outcomes: Outcomes that belong to it; their fixes are then in both.
+            error_signature: The new one's error; if it was the old one's, it moves.
             summary: More about the problem.
             tags: Labels.
             branch: The branch to work on; the caller's current one by default.
@@ -545,7 +545,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            confirm: true: erase it; else only say what would be erased.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         return self._invoke(
             CuratedDebugging.purge_record, {"record_id": record_id, "confirm": confirm}
@@ -621,7 +621,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             env: Where it was tried; "auto": here.
             lookup_id: From ranked_solutions.
             env_bucket: Bucket that overrides env.
-            notes: What else there is to say.
+            notes: Anything else worth knowing.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -703,8 +703,8 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             tags: Labels.
             lookup_id: From ranked_solutions.
             env_bucket: Bucket that overrides env.
-            notes: What else there is to say.
-            distinct: Add although the signature is known.
+            notes: Anything else worth knowing.
+            distinct: Add it even if the signature is known.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -749,7 +749,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -795,7 +795,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -846,7 +846,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             environment: Only in environments with these parts: windows, linux|py3.
             since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
             until: Only what was added until then.
-            standing: Only those that are so.
+            standing: Only those with this standing.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -909,7 +909,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             incident_id: The incident to edit.
             title: What went wrong, in a line.
             summary: More about the problem; "" removes it.
-            tags: All labels that it shall have.
+            tags: All labels that it should have.
             error_signature: Error text or stack trace; "" removes it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -936,7 +936,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RecordChanged:
-        """Change the steps of a fix: a new version, with its evidence kept or begun anew.
+        """Change the steps of a fix: a new version, with or without the old evidence.
 
         Args:
             solution_id: The solution to edit.
@@ -972,7 +972,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            reason: Why it must not be used any more.
+            reason: Why it should no longer be used.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -993,7 +993,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            version: Bring back how it was in this version (show_record lists them).
+            version: Restore this version (show_record lists them).
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -1049,8 +1049,8 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             incident_id: The incident that holds two problems.
             title: What the new incident is called.
             solutions: Solutions that belong to the new one, with their outcomes.
-            outcomes: Outcomes that belong to it; their fixes are there in both, then.
-            error_signature: The new one's error; if it is the old one's, that loses it.
+            outcomes: Outcomes that belong to it; their fixes are then in both.
+            error_signature: The new one's error; if it was the old one's, it moves.
             summary: More about the problem.
             tags: Labels.
             branch: The branch to work on; the caller's current one by default.
@@ -1084,7 +1084,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
 
         Args:
             record_id: An incident, a solution or an outcome.
-            confirm: true: erase it; else only say what would be erased.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         return await self._invoke(
             CuratedDebugging.purge_record, {"record_id": record_id, "confirm": confirm}

@@ -223,8 +223,8 @@ class KvMethods(TypedMethods):
         """Return entries in the order of their keys, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -258,7 +258,7 @@ class KvMethods(TypedMethods):
 
         Args:
             key: The key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -474,8 +474,8 @@ class AsyncKvMethods(AsyncTypedMethods):
         """Return entries in the order of their keys, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -509,7 +509,7 @@ class AsyncKvMethods(AsyncTypedMethods):
 
         Args:
             key: The key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -634,7 +634,7 @@ class JsonMethods(TypedMethods):
         Args:
             key: The key.
             value: Any JSON, not as text.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             expected_version: Only if at this version; 0: only if new.
             index: true: strata_search finds it too.
             namespace: The space (namespace); the current one by default.
@@ -670,7 +670,7 @@ class JsonMethods(TypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
@@ -701,7 +701,7 @@ class JsonMethods(TypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -734,7 +734,7 @@ class JsonMethods(TypedMethods):
         Args:
             key: The key.
             value: Any JSON, not as text.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -767,8 +767,8 @@ class JsonMethods(TypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
-            by: How much is added; below 0: taken away.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
+            by: How much to add; negative to subtract.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -800,8 +800,8 @@ class JsonMethods(TypedMethods):
         """Return documents in the order of their keys, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -835,7 +835,7 @@ class JsonMethods(TypedMethods):
 
         Args:
             key: The key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -878,7 +878,7 @@ class AsyncJsonMethods(AsyncTypedMethods):
         Args:
             key: The key.
             value: Any JSON, not as text.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             expected_version: Only if at this version; 0: only if new.
             index: true: strata_search finds it too.
             namespace: The space (namespace); the current one by default.
@@ -914,7 +914,7 @@ class AsyncJsonMethods(AsyncTypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
@@ -945,7 +945,7 @@ class AsyncJsonMethods(AsyncTypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -978,7 +978,7 @@ class AsyncJsonMethods(AsyncTypedMethods):
         Args:
             key: The key.
             value: Any JSON, not as text.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1011,8 +1011,8 @@ class AsyncJsonMethods(AsyncTypedMethods):
 
         Args:
             key: The key.
-            path: JSONPath of one place, $.a.b[0]; $: all of it.
-            by: How much is added; below 0: taken away.
+            path: JSONPath of one value, $.a.b[0]; $: all of it.
+            by: How much to add; negative to subtract.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1044,8 +1044,8 @@ class AsyncJsonMethods(AsyncTypedMethods):
         """Return documents in the order of their keys, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1079,7 +1079,7 @@ class AsyncJsonMethods(AsyncTypedMethods):
 
         Args:
             key: The key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1231,7 +1231,7 @@ class StateMethods(TypedMethods):
         Args:
             cell: The cell.
             value: Any JSON, not as text.
-            expected_counter: The counter that was read; 0: there is no cell.
+            expected_counter: The counter that was read; 0: the cell must not exist.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1266,8 +1266,8 @@ class StateMethods(TypedMethods):
         """Return cells in the order of their names, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1301,7 +1301,7 @@ class StateMethods(TypedMethods):
 
         Args:
             cell: The cell.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1470,7 +1470,7 @@ class AsyncStateMethods(AsyncTypedMethods):
         Args:
             cell: The cell.
             value: Any JSON, not as text.
-            expected_counter: The counter that was read; 0: there is no cell.
+            expected_counter: The counter that was read; 0: the cell must not exist.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1505,8 +1505,8 @@ class AsyncStateMethods(AsyncTypedMethods):
         """Return cells in the order of their names, a page at a time.
 
         Args:
-            prefix: Only keys that begin so.
-            limit: How many to a page.
+            prefix: Only keys with this prefix.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1540,7 +1540,7 @@ class AsyncStateMethods(AsyncTypedMethods):
 
         Args:
             cell: The cell.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1655,7 +1655,7 @@ class EventsMethods(TypedMethods):
         Args:
             event_type: Only events of this type.
             after_sequence: Only events after this one.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1782,7 +1782,7 @@ class AsyncEventsMethods(AsyncTypedMethods):
         Args:
             event_type: Only events of this type.
             after_sequence: Only events after this one.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -1964,7 +1964,7 @@ class VectorsMethods(TypedMethods):
             collection: The collection.
             key: The vector's key.
             vector: Its numbers.
-            metadata: An object that filters choose by.
+            metadata: An object for filters.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -2139,7 +2139,7 @@ class VectorsMethods(TypedMethods):
         Args:
             collection: The collection.
             key: The vector's key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -2314,7 +2314,7 @@ class AsyncVectorsMethods(AsyncTypedMethods):
             collection: The collection.
             key: The vector's key.
             vector: Its numbers.
-            metadata: An object that filters choose by.
+            metadata: An object for filters.
             namespace: The space (namespace); the current one by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -2489,7 +2489,7 @@ class AsyncVectorsMethods(AsyncTypedMethods):
         Args:
             collection: The collection.
             key: The vector's key.
-            limit: How many to a page.
+            limit: How many per page.
             cursor: `next` of the last answer.
             as_of: Past: ISO 8601, 1h ago, @version.
             namespace: The space (namespace); the current one by default.
@@ -2544,7 +2544,7 @@ class BranchesMethods(TypedMethods):
         """Start an empty branch.
 
         Args:
-            name: Its name; one is made up by default.
+            name: Its name; generated by default.
             request_id: Same id, written once.
         """
         answer: BranchInfo = self._ask(
@@ -2613,7 +2613,7 @@ class BranchesMethods(TypedMethods):
         """Start a branch from what another shows, now or at a past moment; nothing is copied.
 
         Args:
-            name: Its name; one is made up by default.
+            name: Its name; generated by default.
             source: The branch that is forked; the current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
@@ -2668,7 +2668,7 @@ class BranchesMethods(TypedMethods):
             branch: The branch merged into; the current one by default.
             strategy: merge: who wins; default: refuse and list conflicts.
             decisions: merge: {conflict id: source, target or {value: …}}.
-            preview: Say what would change, and change nothing.
+            preview: Only show what would change.
             request_id: Same id, written once.
 
         Raises:
@@ -2720,7 +2720,7 @@ class AsyncBranchesMethods(AsyncTypedMethods):
         """Start an empty branch.
 
         Args:
-            name: Its name; one is made up by default.
+            name: Its name; generated by default.
             request_id: Same id, written once.
         """
         answer: BranchInfo = await self._ask_async(
@@ -2791,7 +2791,7 @@ class AsyncBranchesMethods(AsyncTypedMethods):
         """Start a branch from what another shows, now or at a past moment; nothing is copied.
 
         Args:
-            name: Its name; one is made up by default.
+            name: Its name; generated by default.
             source: The branch that is forked; the current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
@@ -2846,7 +2846,7 @@ class AsyncBranchesMethods(AsyncTypedMethods):
             branch: The branch merged into; the current one by default.
             strategy: merge: who wins; default: refuse and list conflicts.
             decisions: merge: {conflict id: source, target or {value: …}}.
-            preview: Say what would change, and change nothing.
+            preview: Only show what would change.
             request_id: Same id, written once.
 
         Raises:
@@ -2964,7 +2964,7 @@ class SpacesMethods(TypedMethods):
 
         Args:
             name: The space.
-            force: Also if it holds something.
+            force: Delete it even if it is not empty.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -3073,7 +3073,7 @@ class AsyncSpacesMethods(AsyncTypedMethods):
 
         Args:
             name: The space.
-            force: Also if it holds something.
+            force: Delete it even if it is not empty.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -3119,8 +3119,8 @@ class TransactionsMethods(TypedMethods):
         """Begin a transaction on a branch; pass its id as `transaction` to take part in it.
 
         Args:
-            read_only: It only reads: all of one moment.
-            time_limit: Seconds until it is rolled back by itself.
+            read_only: Read-only: all reads show one moment.
+            time_limit: Seconds until it is rolled back automatically.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: TransactionInfo = self._ask(
@@ -3152,7 +3152,7 @@ class TransactionsMethods(TypedMethods):
         self,
         transaction: str,
     ) -> TransactionRolledBack:
-        """End a transaction and store nothing of it.
+        """End a transaction without storing anything of it.
 
         Args:
             transaction: What strata_txn_begin returned.
@@ -3207,8 +3207,8 @@ class AsyncTransactionsMethods(AsyncTypedMethods):
         """Begin a transaction on a branch; pass its id as `transaction` to take part in it.
 
         Args:
-            read_only: It only reads: all of one moment.
-            time_limit: Seconds until it is rolled back by itself.
+            read_only: Read-only: all reads show one moment.
+            time_limit: Seconds until it is rolled back automatically.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: TransactionInfo = await self._ask_async(
@@ -3240,7 +3240,7 @@ class AsyncTransactionsMethods(AsyncTypedMethods):
         self,
         transaction: str,
     ) -> TransactionRolledBack:
-        """End a transaction and store nothing of it.
+        """End a transaction without storing anything of it.
 
         Args:
             transaction: What strata_txn_begin returned.
@@ -3296,7 +3296,7 @@ class BundleMethods(TypedMethods):
         """Write a branch into a bundle: entries, events, state cells, collections and vectors.
 
         Args:
-            name: The bundle: a name without a path.
+            name: Name of the bundle, without a path.
             overwrite: Replace a bundle of that name.
             as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
@@ -3323,8 +3323,8 @@ class BundleMethods(TypedMethods):
         """Read a bundle into a branch; it can be repeated, and nothing is written twice.
 
         Args:
-            name: The bundle: a name without a path.
-            preview: Say what would be done, and do nothing.
+            name: Name of the bundle, without a path.
+            preview: Only show what would be done.
             branch: The branch to work on; the caller's current one by default.
 
         Raises:
@@ -3344,7 +3344,7 @@ class BundleMethods(TypedMethods):
         """Say whether a bundle is whole, and what it holds; nothing is written.
 
         Args:
-            name: The bundle: a name without a path.
+            name: Name of the bundle, without a path.
         """
         answer: BundleInfo = self._ask("strata_bundle_validate", {"name": name}, BundleInfo)
         return answer
@@ -3364,7 +3364,7 @@ class AsyncBundleMethods(AsyncTypedMethods):
         """Write a branch into a bundle: entries, events, state cells, collections and vectors.
 
         Args:
-            name: The bundle: a name without a path.
+            name: Name of the bundle, without a path.
             overwrite: Replace a bundle of that name.
             as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
@@ -3391,8 +3391,8 @@ class AsyncBundleMethods(AsyncTypedMethods):
         """Read a bundle into a branch; it can be repeated, and nothing is written twice.
 
         Args:
-            name: The bundle: a name without a path.
-            preview: Say what would be done, and do nothing.
+            name: Name of the bundle, without a path.
+            preview: Only show what would be done.
             branch: The branch to work on; the caller's current one by default.
 
         Raises:
@@ -3412,7 +3412,7 @@ class AsyncBundleMethods(AsyncTypedMethods):
         """Say whether a bundle is whole, and what it holds; nothing is written.
 
         Args:
-            name: The bundle: a name without a path.
+            name: Name of the bundle, without a path.
         """
         answer: BundleInfo = await self._ask_async(
             "strata_bundle_validate", {"name": name}, BundleInfo
@@ -3439,10 +3439,10 @@ class RetentionMethods(TypedMethods):
         the answer is a preview.
 
         Args:
-            older_than: Replaced longer ago than: 30d, 12h, seconds.
-            keep: Versions of each record that stay, the newest.
+            older_than: Erase versions replaced longer ago than this: 30d, 12h, seconds.
+            keep: How many of the newest versions of each record stay.
             namespace: Only this space; default: all.
-            preview: Say what would be erased, and erase nothing.
+            preview: Only show what would be erased.
         """
         answer: RetentionApplied = self._ask(
             "strata_retention_apply",
@@ -3476,10 +3476,10 @@ class AsyncRetentionMethods(AsyncTypedMethods):
         the answer is a preview.
 
         Args:
-            older_than: Replaced longer ago than: 30d, 12h, seconds.
-            keep: Versions of each record that stay, the newest.
+            older_than: Erase versions replaced longer ago than this: 30d, 12h, seconds.
+            keep: How many of the newest versions of each record stay.
             namespace: Only this space; default: all.
-            preview: Say what would be erased, and erase nothing.
+            preview: Only show what would be erased.
         """
         answer: RetentionApplied = await self._ask_async(
             "strata_retention_apply",
@@ -3526,7 +3526,7 @@ class DatabaseMethods(TypedMethods):
     def flush(
         self,
     ) -> Flushed:
-        """Bring everything that was acknowledged to the disk."""
+        """Write everything that was acknowledged to the disk."""
         answer: Flushed = self._ask("strata_db_flush", {}, Flushed)
         return answer
 
@@ -3598,7 +3598,7 @@ class AsyncDatabaseMethods(AsyncTypedMethods):
     async def flush(
         self,
     ) -> Flushed:
-        """Bring everything that was acknowledged to the disk."""
+        """Write everything that was acknowledged to the disk."""
         answer: Flushed = await self._ask_async("strata_db_flush", {}, Flushed)
         return answer
 
@@ -3784,7 +3784,7 @@ class ModelsMethods(TypedMethods):
             endpoint: OpenAI-compatible base address, such as http://localhost:11434/v1.
             model: The model's name there.
             api_key: ${NAME}: the variable of the server's environment that has the key.
-            timeout_ms: How long an answer is waited for.
+            timeout_ms: How long to wait for an answer.
         """
         answer: ModelConfiguration = self._ask(
             "strata_configure_model",
@@ -3806,10 +3806,10 @@ class ModelsMethods(TypedMethods):
         """Have the configured model write a text.
 
         Args:
-            prompt: What the model is asked.
+            prompt: The prompt for the model.
             system: Instructions to the model.
             model: Another model of the same endpoint.
-            max_tokens: At most so many tokens.
+            max_tokens: Most tokens of the answer.
             temperature: 0: always the same; 2: anything.
             stop: Texts that end the answer.
 
@@ -3880,7 +3880,7 @@ class AsyncModelsMethods(AsyncTypedMethods):
             endpoint: OpenAI-compatible base address, such as http://localhost:11434/v1.
             model: The model's name there.
             api_key: ${NAME}: the variable of the server's environment that has the key.
-            timeout_ms: How long an answer is waited for.
+            timeout_ms: How long to wait for an answer.
         """
         answer: ModelConfiguration = await self._ask_async(
             "strata_configure_model",
@@ -3902,10 +3902,10 @@ class AsyncModelsMethods(AsyncTypedMethods):
         """Have the configured model write a text.
 
         Args:
-            prompt: What the model is asked.
+            prompt: The prompt for the model.
             system: Instructions to the model.
             model: Another model of the same endpoint.
-            max_tokens: At most so many tokens.
+            max_tokens: Most tokens of the answer.
             temperature: 0: always the same; 2: anything.
             stop: Texts that end the answer.
 

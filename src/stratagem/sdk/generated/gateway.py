@@ -99,7 +99,7 @@ class GatewayOperations(OperationMethods):
         *,
         branch: str | None = None,
     ) -> ToolHelp:
-        """How to call a registered tool: parameters, examples, how it has been doing.
+        """How to call a registered tool: parameters, examples, how well its calls worked.
 
         Args:
             tool_name: Name or id of a tool.
@@ -208,8 +208,8 @@ class GatewayOperations(OperationMethods):
             steps: [{tool, arguments, …}].
             output: What the pipeline answers.
             input: Input of the pipeline.
-            dry_run: Say what would be done.
-            resume: The id of a run that was cut off.
+            dry_run: Only show what would be done.
+            resume: The id of an interrupted run.
             save_as: Register it as a tool of this name.
             description: What it is for.
             async_: Answer at once, with an id for work_list and work_cancel.
@@ -240,10 +240,10 @@ class GatewayOperations(OperationMethods):
         *,
         branch: str | None = None,
     ) -> WorkList:
-        """Calls, batches and pipelines under way: your own, an administrator sees all. With `executionId`, what came of one that was started with `async`.
+        """Running calls, batches and pipelines: your own; administrators see all. With `executionId`, the result of one that was started with `async`.
 
         Args:
-            execution_id: Only this: what came of it, once it has ended.
+            execution_id: Only this one, with its result once it has ended.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: WorkList = self._ask("work_list", {"execution_id": execution_id, "branch": branch})
@@ -253,10 +253,10 @@ class GatewayOperations(OperationMethods):
         self,
         execution_id: str,
     ) -> CancelledWork:
-        """Stop a call, batch or pipeline by its executionId, or by your own requestId of it.
+        """Stop a call, batch or pipeline by its executionId, or by the requestId you gave it.
 
         Args:
-            execution_id: Its executionId, or your own requestId of it.
+            execution_id: Its executionId, or the requestId you gave it.
         """
         answer: CancelledWork = self._ask("work_cancel", {"execution_id": execution_id})
         return answer
@@ -273,7 +273,7 @@ class GatewayOperations(OperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> CallDiagnosis:
-        """What is wrong with a call, how it could be corrected, and what is known to help.
+        """What is wrong with a call, how to correct it, and what is known to help.
 
         Args:
             error: The error's text.
@@ -309,7 +309,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> CorrectionStatus:
-        """How the corrections of calls are doing: health, figures, what is under way.
+        """How well corrections of calls work: health, figures, corrections under way.
 
         Args:
             include_metrics: Include figures.
@@ -347,7 +347,7 @@ class GatewayOperations(OperationMethods):
             settings: Settings to change.
             preset: A named set of settings.
             tool_name: For one tool only.
-            reset: Begin with the default.
+            reset: Start from the default.
             apply_immediately: false: only say what would change.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -375,7 +375,7 @@ class GatewayOperations(OperationMethods):
         include_performance: bool = False,
         branch: str | None = None,
     ) -> CorrectionTestReport:
-        """Try corrections out on given calls or on a named suite; nothing is run.
+        """Test corrections on given calls or on a named suite; no tool is called.
 
         Args:
             test_cases: The tests.
@@ -408,7 +408,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> CorrectionInsights:
-        """What the records of a time say about corrections: patterns, agents, tools, trends.
+        """Statistics of corrections over a period: patterns, agents, tools, trends.
 
         Args:
             time_range: Such as 1h, 24h, 7d.
@@ -416,7 +416,7 @@ class GatewayOperations(OperationMethods):
             include_agent_breakdown: Count by agent.
             include_tool_breakdown: Count by tool.
             include_failures: List corrections that failed.
-            min_pattern_usage: Only patterns used so often.
+            min_pattern_usage: Only patterns used at least this often.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -452,7 +452,7 @@ class GatewayOperations(OperationMethods):
             action: What to do.
             tool_name: Name or id of a tool.
             min_usage: Of list and backup.
-            backup: Of restore: what backup gave.
+            backup: For restore: what backup returned.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
@@ -479,13 +479,13 @@ class GatewayOperations(OperationMethods):
         reason: str = "",
         force: bool = False,
     ) -> CorrectionBreakers:
-        """List the breakers that keep corrections from tools where they failed, or reset one.
+        """List the breakers that pause corrections for tools where they failed, or reset one.
 
         Args:
             action: What to do.
             tool_name: Name or id of a tool.
             reason: Why it is reset.
-            force: Before the five minutes are over.
+            force: Even before the five minutes are over.
         """
         answer: CorrectionBreakers = self._ask(
             "auto_correction_circuits",
@@ -506,16 +506,16 @@ class GatewayOperations(OperationMethods):
         include_own: bool = False,
         branch: str | None = None,
     ) -> ToolRecommendations:
-        """Which registered tools do what is to be done, and why.
+        """Which registered tools do a task, and why.
 
         Args:
-            intent: What is to be done.
+            intent: The task.
             context: More about it, or {agentId, channelId, requestId}.
             agent_context: {agentId, channelId, requestId}, where context is a text.
             max_recommendations: Most results.
-            include_validation_insights: Say whether each can be called now.
+            include_validation_insights: Tell whether each can be called now.
             include_parameter_examples: Include example arguments.
-            include_pattern_recommendations: Say which tools are used together.
+            include_pattern_recommendations: Tell which tools are used together.
             include_own: Recommend Stratagem's own operations too.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -552,12 +552,12 @@ class GatewayOperations(OperationMethods):
 
         Args:
             failed_tool: Name or id of a tool.
-            error_message: What the failed call answered.
+            error_message: The error of the failed call.
             failed_parameters: Arguments of the failed call.
-            intent: What the failed call was to do.
+            intent: What the failed call should have done.
             max_alternatives: Most results.
             include_parameter_corrections: Offer corrected parameters.
-            include_learning_recommendations: Say what was learned from earlier failures.
+            include_learning_recommendations: Tell what was learned from earlier failures.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -673,10 +673,10 @@ class GatewayOperations(OperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Part a goal into steps with their best tools; tools_pipeline can run the definition.
+        """Split a goal into steps with their best tools; tools_pipeline can run the definition.
 
         Args:
-            goal: What is to be done.
+            goal: The task.
             inputs: Values at hand, by parameter name.
             tools: Tools to chain, in this order.
             max_steps: Most steps.
@@ -800,7 +800,7 @@ class GatewayOperations(OperationMethods):
             description: What it is for.
             input_schema: JSON Schema of its parameters.
             handler: What runs the tool.
-            long_description: Everything there is to say about it.
+            long_description: Documentation of the tool.
             version: Its version.
             author: Who wrote the tool.
             category: Group of tools.
@@ -879,7 +879,7 @@ class GatewayOperations(OperationMethods):
 
         Args:
             tool_id: Name or id of a tool.
-            long_description: Everything there is to say about it.
+            long_description: Documentation of the tool.
             version: Its version.
             author: Who wrote the tool.
             category: Group of tools.
@@ -939,7 +939,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RemovedTool:
-        """Take a tool out of the registry; its history stays.
+        """Remove a tool from the registry; its history stays.
 
         Args:
             tool_id: Name or id of a tool.
@@ -958,7 +958,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ToolRegistration:
-        """Bring back a tool that was removed, as it was.
+        """Restore a removed tool as it was.
 
         Args:
             tool_id: Name or id of a tool.
@@ -976,11 +976,11 @@ class GatewayOperations(OperationMethods):
         *,
         confirm: bool = False,
     ) -> PurgedToolRecord:
-        """Erase a tool with every version of it, or what is recorded of one call, for good: from the log, every branch and every past moment. Without confirm it says what would go.
+        """Erase a tool with all its versions, or the record of one call, for good: from the log, every branch and every past moment. Without confirm it shows what would be erased.
 
         Args:
             record_id: Name or id of a tool, or the id of an execution.
-            confirm: True erases it; else it says what would go.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         answer: PurgedToolRecord = self._ask(
             "tool_purge", {"record_id": record_id, "confirm": confirm}
@@ -1000,7 +1000,7 @@ class GatewayOperations(OperationMethods):
         cursor: str | None = None,
         branch: str | None = None,
     ) -> builtins.list[ExecutionDetails]:
-        """What was recorded of calls, newest first, filtered by tool, agent, status and time.
+        """Records of calls, newest first, filtered by tool, agent, status and time.
 
         Args:
             tool_id: Name or id of a tool.
@@ -1037,11 +1037,11 @@ class GatewayOperations(OperationMethods):
         *,
         preview: bool = False,
     ) -> ErasedExecutions:
-        """Erase for good what calls older than some days were made with, and what they gave; with `preview`, say how many.
+        """Erase for good the arguments and results of calls older than some days; with `preview`, only count them.
 
         Args:
-            days: Older ones lose their content.
-            preview: Erase nothing; say how many there are.
+            days: Erase the content of older ones.
+            preview: Erase nothing; tell how many there are.
         """
         answer: ErasedExecutions = self._ask("executions_erase", {"days": days, "preview": preview})
         return answer
@@ -1054,13 +1054,13 @@ class GatewayOperations(OperationMethods):
         max_size: int | str | None = None,
         strategy: Literal["lru"] = "lru",
     ) -> ResultCacheFigures:
-        """Change how results of cacheable tools are kept.
+        """Change how results of cacheable tools are cached.
 
         Args:
             enabled: Whether it is on.
             ttl: Seconds.
             max_size: Bytes, or "100MB".
-            strategy: What leaves a full cache.
+            strategy: What a full cache drops first.
         """
         answer: ResultCacheFigures = self._ask(
             "cache_configure",
@@ -1072,7 +1072,7 @@ class GatewayOperations(OperationMethods):
         self,
         tool_id: str | None = None,
     ) -> ClearedCache:
-        """Forget kept results of one tool, or of all.
+        """Clear cached results of one tool, or of all.
 
         Args:
             tool_id: Name or id of a tool.
@@ -1083,7 +1083,7 @@ class GatewayOperations(OperationMethods):
     def breakers(
         self,
     ) -> ToolBreakers:
-        """List the circuit breakers of tools whose service failed lately: which are left alone, why, and for how long."""
+        """List the circuit breakers of tools whose service failed lately: which are paused, why, and for how long."""
         answer: ToolBreakers = self._ask("breakers_list", {})
         return answer
 
@@ -1096,8 +1096,8 @@ class GatewayOperations(OperationMethods):
         """Let a tool be called again at once, because its service works again.
 
         Args:
-            tool_name: As breakers_list names it.
-            reason: Why, for those who listen.
+            tool_name: Its name in breakers_list.
+            reason: The reason, for event listeners.
         """
         answer: BreakerReset = self._ask(
             "breaker_reset", {"tool_name": tool_name, "reason": reason}
@@ -1115,8 +1115,8 @@ class GatewayOperations(OperationMethods):
         Args:
             tool: Name or id of a tool.
             name: Its name.
-            origin: Where it may be sent, as https://api.example.org:443; where the tool is by
-                default.
+            origin: Where it may be sent, as https://api.example.org:443; the tool's own origin
+                by default.
         """
         answer: NewGrant = self._ask("secret_grant", {"tool": tool, "name": name, "origin": origin})
         return answer
@@ -1126,7 +1126,7 @@ class GatewayOperations(OperationMethods):
         tool: str,
         name: str,
     ) -> WithdrawnGrants:
-        """Take a secret away from a tool.
+        """Revoke a tool's right to a secret.
 
         Args:
             tool: Name or id of a tool.
@@ -1143,13 +1143,13 @@ class GatewayOperations(OperationMethods):
         file: str | None = None,
         command: Sequence[str] | None = None,
     ) -> KeptSecret:
-        """Keep a secret encrypted, or say which file of the server holds it or which command prints it. It is never shown again.
+        """Store a secret encrypted, or name the file on the server that holds it or the command that prints it. It is never shown again.
 
         Args:
             name: Its name.
             value: The secret itself.
-            file: A file of the server that holds it.
-            command: A program of the server, and its arguments, that prints it.
+            file: A file on the server that holds it.
+            command: A program on the server, with its arguments, that prints it.
         """
         answer: KeptSecret = self._ask(
             "secret_set", {"name": name, "value": value, "file": file, "command": command}
@@ -1160,7 +1160,7 @@ class GatewayOperations(OperationMethods):
         self,
         name: str,
     ) -> RemovedSecret:
-        """Forget a secret that was set, for good.
+        """Delete a secret for good.
 
         Args:
             name: Its name.
@@ -1171,7 +1171,7 @@ class GatewayOperations(OperationMethods):
     def secrets(
         self,
     ) -> SecretList:
-        """Which secrets there are, and to which tools they were granted; never their values."""
+        """The secrets, and the tools they were granted to; never their values."""
         answer: SecretList = self._ask("secrets_list", {})
         return answer
 
@@ -1191,8 +1191,8 @@ class GatewayOperations(OperationMethods):
             name: Its name.
             when: Whether it sees arguments or results.
             check: What it does.
-            match: Which calls it is about; all by default.
-            order: Lower ones are run first.
+            match: Which calls it applies to; all by default.
+            order: Lower ones run first.
             description: What it is for.
         """
         answer: GuardrailDocument = self._ask(
@@ -1223,7 +1223,7 @@ class GatewayOperations(OperationMethods):
     def guardrails(
         self,
     ) -> GuardrailList:
-        """The checks before and after calls, in the order in which they are run."""
+        """The checks before and after calls, in the order in which they run."""
         answer: GuardrailList = self._ask("guardrails_list", {})
         return answer
 
@@ -1238,13 +1238,13 @@ class GatewayOperations(OperationMethods):
         budget: Mapping[str, Any] | None = None,
         description: str = "",
     ) -> ToolSetDocument:
-        """Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed and denied tools, calls that a person approves, only what changes nothing, a budget.
+        """Define a named set of tools, to which tokens can be limited and which /mcp/NAME serves: allowed and denied tools, calls that need approval, read-only, a budget.
 
         Args:
             name: Its name.
             allow: Tools in it: names and patterns.
-            deny: Tools not in it, though allowed.
-            approve: Tools of it whose calls a person approves.
+            deny: Tools excluded from it.
+            approve: Tools of it whose calls a person has to approve.
             read_only: Only tools that change nothing.
             budget: How much each caller may call it.
             description: What it is for.
@@ -1278,7 +1278,7 @@ class GatewayOperations(OperationMethods):
     def toolsets(
         self,
     ) -> ToolSetList:
-        """The named sets of tools; to a token that is limited to some, those."""
+        """The named sets of tools; a token that is limited to some sees only those."""
         answer: ToolSetList = self._ask("toolsets_list", {})
         return answer
 
@@ -1288,11 +1288,11 @@ class GatewayOperations(OperationMethods):
         kind: Literal["search", "database", "webhook", "smtp", "api", "folder"],
         settings: Mapping[str, Any],
     ) -> ConnectionDocument:
-        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Secrets in its settings are written ${NAME}.
+        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Write secrets in its settings as ${NAME}.
 
         Args:
             name: Its name.
-            kind: What it leads to.
+            kind: Kind of connection.
             settings: Where and how; secrets as ${NAME}.
         """
         answer: ConnectionDocument = self._ask(
@@ -1322,7 +1322,7 @@ class GatewayOperations(OperationMethods):
     def approvals(
         self,
     ) -> ApprovalList:
-        """Calls that a person has to approve, with their arguments; to administrators also tools whose server has changed them, the old and the new definition side by side."""
+        """Calls that a person has to approve, with their arguments; for administrators also tools that their server has changed, with the old and the new definition."""
         answer: ApprovalList = self._ask("approvals_list", {})
         return answer
 
@@ -1333,12 +1333,12 @@ class GatewayOperations(OperationMethods):
         *,
         reason: str | None = None,
     ) -> DecidedApproval:
-        """Approve or reject one thing of approvals_list.
+        """Approve or reject one item of approvals_list.
 
         Args:
-            id: As approvals_list names it.
-            decision: What becomes of it.
-            reason: Why, for whoever asked.
+            id: Its id in approvals_list.
+            decision: The decision.
+            reason: The reason, shown to the caller.
         """
         answer: DecidedApproval = self._ask(
             "approval_decide", {"id": id, "decision": decision, "reason": reason}
@@ -1533,7 +1533,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ResourceAnswer:
-        """Take a resource out of a branch; its history stays.
+        """Remove a resource from a branch; its history stays.
 
         Args:
             resource_id: Name or id.
@@ -1562,7 +1562,7 @@ class GatewayOperations(OperationMethods):
 
         Args:
             name: Its name.
-            transport: How it is reached; follows from command and url.
+            transport: How to reach it; derived from command or url.
             command: Program to start.
             args: Arguments of the command.
             env: Environment variables of the command.
@@ -1591,11 +1591,11 @@ class GatewayOperations(OperationMethods):
         *,
         approve: bool = False,
     ) -> ServerTools:
-        """List an upstream server's tools anew; with `approve`, take changed ones as they are.
+        """List an upstream server's tools again; with `approve`, accept changed ones.
 
         Args:
             name: Its name.
-            approve: Take changed tools as they are now.
+            approve: Approve changed tools as they are now.
         """
         answer: ServerTools = self._ask("server_refresh", {"name": name, "approve": approve})
         return answer
@@ -1604,7 +1604,7 @@ class GatewayOperations(OperationMethods):
         self,
         name: str,
     ) -> RemovedServer:
-        """Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of the registry.
+        """Remove an upstream server, or an OpenAPI document by its prefix, and its tools.
 
         Args:
             name: Its name.
@@ -1619,13 +1619,13 @@ class GatewayOperations(OperationMethods):
         user: str | None = None,
         redirect_uri: str | None = None,
     ) -> SignInAnswer:
-        """Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a browser, at the address of the answer.
+        """Begin a user's sign-in to an upstream server (OAuth); the user continues in a browser, at the address in the answer.
 
         Args:
             name: The upstream server.
-            user: Whose it is, as the log names them; the caller by default.
-            redirect_uri: Where the browser comes back to: http://127.0.0.1:PORT/…, of a
-                program of the user.
+            user: The user it belongs to, as the log names users; the caller by default.
+            redirect_uri: Where the browser returns to: http://127.0.0.1:PORT/… of a program of
+                the user.
         """
         answer: SignInAnswer = self._ask(
             "server_sign_in", {"name": name, "user": user, "redirect_uri": redirect_uri}
@@ -1639,12 +1639,12 @@ class GatewayOperations(OperationMethods):
         *,
         issuer: str | None = None,
     ) -> SignedIn:
-        """Finish a sign-in whose browser came back to a program of the user.
+        """Finish a sign-in whose browser returned to a program of the user.
 
         Args:
-            state: As server_sign_in gave it.
-            code: What the authorization server gave.
-            issuer: Its `iss`, if it gave one.
+            state: As server_sign_in returned it.
+            code: The code of the authorization server.
+            issuer: Its `iss`, if there was one.
         """
         answer: SignedIn = self._ask(
             "sign_in_finish", {"state": state, "code": code, "issuer": issuer}
@@ -1659,13 +1659,13 @@ class GatewayOperations(OperationMethods):
         *,
         user: str | None = None,
     ) -> SignedIn:
-        """Keep what a user has for an upstream server, encrypted: its definition names it ${user.NAME}. It is never shown again.
+        """Store a user's credential for an upstream server, encrypted: its definition refers to it as ${user.NAME}. It is never shown again.
 
         Args:
             server: The upstream server.
             name: Its name.
             value: The credential.
-            user: Whose it is, as the log names them; the caller by default.
+            user: The user it belongs to, as the log names users; the caller by default.
         """
         answer: SignedIn = self._ask(
             "credential_set", {"server": server, "name": name, "value": value, "user": user}
@@ -1678,11 +1678,11 @@ class GatewayOperations(OperationMethods):
         *,
         user: str | None = None,
     ) -> SignedOut:
-        """Forget what a user is let in to an upstream server by.
+        """Delete a user's credentials for an upstream server.
 
         Args:
             server: The upstream server.
-            user: Whose it is, as the log names them; the caller by default.
+            user: The user it belongs to, as the log names users; the caller by default.
         """
         answer: SignedOut = self._ask("credential_remove", {"server": server, "user": user})
         return answer
@@ -1690,7 +1690,7 @@ class GatewayOperations(OperationMethods):
     def credentials(
         self,
     ) -> CredentialList:
-        """For which upstream servers the caller has credentials, to administrators everybody's; never the credentials."""
+        """For which upstream servers the caller has credentials; administrators see all users. Never the credentials."""
         answer: CredentialList = self._ask("credentials_list", {})
         return answer
 
@@ -1711,7 +1711,7 @@ class GatewayOperations(OperationMethods):
 
         Args:
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
         """
         answer: UpstreamListing = self._ask("upstream_list", {"servers": servers, "tools": tools})
         return answer
@@ -1729,7 +1729,7 @@ class GatewayOperations(OperationMethods):
         Args:
             name: Name of the prompt.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
             arguments: Its arguments.
         """
         answer: UpstreamMessages = self._ask(
@@ -1750,7 +1750,7 @@ class GatewayOperations(OperationMethods):
         Args:
             uri: Address of the resource.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
         """
         answer: UpstreamContents = self._ask(
             "upstream_resource", {"uri": uri, "servers": servers, "tools": tools}
@@ -1768,15 +1768,15 @@ class GatewayOperations(OperationMethods):
         value: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> UpstreamCompletion:
-        """What an argument of an upstream prompt or resource template may go on to be.
+        """Completions for an argument of an upstream prompt or resource template.
 
         Args:
             argument: The argument to complete.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
             prompt: Name of a prompt.
             template: Address template of resources.
-            value: What is typed of it.
+            value: What was typed so far.
             arguments: Arguments that have values already.
         """
         answer: UpstreamCompletion = self._ask(
@@ -1807,7 +1807,7 @@ class GatewayOperations(OperationMethods):
             url: Its address.
             document: The OpenAPI document, as an object or text.
             base_url: Instead of the document's servers.
-            prefix: Put before the name of each tool.
+            prefix: Prefix for the name of each tool.
         """
         answer: OpenApiTools = self._ask(
             "openapi_add",
@@ -1839,7 +1839,7 @@ class GatewayOperations(OperationMethods):
         *,
         branch: str | None = None,
     ) -> ProviderList:
-        """The model providers whose formats are known, and how each is configured.
+        """The supported model providers, and how each is configured.
 
         Args:
             branch: The branch to work on; the caller's current one by default.
@@ -1854,7 +1854,7 @@ class GatewayOperations(OperationMethods):
         tools: Sequence[str] | None = None,
         branch: str | None = None,
     ) -> ProviderTools:
-        """The registered and standard tools in the format of a model provider; Stratagem's own operations where tools or enabledTools name them.
+        """The registered and standard tools in the format of a model provider; Stratagem's own operations only if tools or enabledTools name them.
 
         Args:
             provider: Who provides it.
@@ -1898,7 +1898,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         branch: str | None = None,
     ) -> ToolHelp:
-        """How to call a registered tool: parameters, examples, how it has been doing.
+        """How to call a registered tool: parameters, examples, how well its calls worked.
 
         Args:
             tool_name: Name or id of a tool.
@@ -2009,8 +2009,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             steps: [{tool, arguments, …}].
             output: What the pipeline answers.
             input: Input of the pipeline.
-            dry_run: Say what would be done.
-            resume: The id of a run that was cut off.
+            dry_run: Only show what would be done.
+            resume: The id of an interrupted run.
             save_as: Register it as a tool of this name.
             description: What it is for.
             async_: Answer at once, with an id for work_list and work_cancel.
@@ -2041,10 +2041,10 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         branch: str | None = None,
     ) -> WorkList:
-        """Calls, batches and pipelines under way: your own, an administrator sees all. With `executionId`, what came of one that was started with `async`.
+        """Running calls, batches and pipelines: your own; administrators see all. With `executionId`, the result of one that was started with `async`.
 
         Args:
-            execution_id: Only this: what came of it, once it has ended.
+            execution_id: Only this one, with its result once it has ended.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: WorkList = await self._ask_async(
@@ -2056,10 +2056,10 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         execution_id: str,
     ) -> CancelledWork:
-        """Stop a call, batch or pipeline by its executionId, or by your own requestId of it.
+        """Stop a call, batch or pipeline by its executionId, or by the requestId you gave it.
 
         Args:
-            execution_id: Its executionId, or your own requestId of it.
+            execution_id: Its executionId, or the requestId you gave it.
         """
         answer: CancelledWork = await self._ask_async("work_cancel", {"execution_id": execution_id})
         return answer
@@ -2076,7 +2076,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> CallDiagnosis:
-        """What is wrong with a call, how it could be corrected, and what is known to help.
+        """What is wrong with a call, how to correct it, and what is known to help.
 
         Args:
             error: The error's text.
@@ -2112,7 +2112,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> CorrectionStatus:
-        """How the corrections of calls are doing: health, figures, what is under way.
+        """How well corrections of calls work: health, figures, corrections under way.
 
         Args:
             include_metrics: Include figures.
@@ -2150,7 +2150,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             settings: Settings to change.
             preset: A named set of settings.
             tool_name: For one tool only.
-            reset: Begin with the default.
+            reset: Start from the default.
             apply_immediately: false: only say what would change.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -2178,7 +2178,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_performance: bool = False,
         branch: str | None = None,
     ) -> CorrectionTestReport:
-        """Try corrections out on given calls or on a named suite; nothing is run.
+        """Test corrections on given calls or on a named suite; no tool is called.
 
         Args:
             test_cases: The tests.
@@ -2211,7 +2211,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> CorrectionInsights:
-        """What the records of a time say about corrections: patterns, agents, tools, trends.
+        """Statistics of corrections over a period: patterns, agents, tools, trends.
 
         Args:
             time_range: Such as 1h, 24h, 7d.
@@ -2219,7 +2219,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_agent_breakdown: Count by agent.
             include_tool_breakdown: Count by tool.
             include_failures: List corrections that failed.
-            min_pattern_usage: Only patterns used so often.
+            min_pattern_usage: Only patterns used at least this often.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -2255,7 +2255,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             action: What to do.
             tool_name: Name or id of a tool.
             min_usage: Of list and backup.
-            backup: Of restore: what backup gave.
+            backup: For restore: what backup returned.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
@@ -2282,13 +2282,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         reason: str = "",
         force: bool = False,
     ) -> CorrectionBreakers:
-        """List the breakers that keep corrections from tools where they failed, or reset one.
+        """List the breakers that pause corrections for tools where they failed, or reset one.
 
         Args:
             action: What to do.
             tool_name: Name or id of a tool.
             reason: Why it is reset.
-            force: Before the five minutes are over.
+            force: Even before the five minutes are over.
         """
         answer: CorrectionBreakers = await self._ask_async(
             "auto_correction_circuits",
@@ -2309,16 +2309,16 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_own: bool = False,
         branch: str | None = None,
     ) -> ToolRecommendations:
-        """Which registered tools do what is to be done, and why.
+        """Which registered tools do a task, and why.
 
         Args:
-            intent: What is to be done.
+            intent: The task.
             context: More about it, or {agentId, channelId, requestId}.
             agent_context: {agentId, channelId, requestId}, where context is a text.
             max_recommendations: Most results.
-            include_validation_insights: Say whether each can be called now.
+            include_validation_insights: Tell whether each can be called now.
             include_parameter_examples: Include example arguments.
-            include_pattern_recommendations: Say which tools are used together.
+            include_pattern_recommendations: Tell which tools are used together.
             include_own: Recommend Stratagem's own operations too.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -2355,12 +2355,12 @@ class AsyncGatewayOperations(AsyncOperationMethods):
 
         Args:
             failed_tool: Name or id of a tool.
-            error_message: What the failed call answered.
+            error_message: The error of the failed call.
             failed_parameters: Arguments of the failed call.
-            intent: What the failed call was to do.
+            intent: What the failed call should have done.
             max_alternatives: Most results.
             include_parameter_corrections: Offer corrected parameters.
-            include_learning_recommendations: Say what was learned from earlier failures.
+            include_learning_recommendations: Tell what was learned from earlier failures.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -2476,10 +2476,10 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Part a goal into steps with their best tools; tools_pipeline can run the definition.
+        """Split a goal into steps with their best tools; tools_pipeline can run the definition.
 
         Args:
-            goal: What is to be done.
+            goal: The task.
             inputs: Values at hand, by parameter name.
             tools: Tools to chain, in this order.
             max_steps: Most steps.
@@ -2603,7 +2603,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             description: What it is for.
             input_schema: JSON Schema of its parameters.
             handler: What runs the tool.
-            long_description: Everything there is to say about it.
+            long_description: Documentation of the tool.
             version: Its version.
             author: Who wrote the tool.
             category: Group of tools.
@@ -2682,7 +2682,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
 
         Args:
             tool_id: Name or id of a tool.
-            long_description: Everything there is to say about it.
+            long_description: Documentation of the tool.
             version: Its version.
             author: Who wrote the tool.
             category: Group of tools.
@@ -2742,7 +2742,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RemovedTool:
-        """Take a tool out of the registry; its history stays.
+        """Remove a tool from the registry; its history stays.
 
         Args:
             tool_id: Name or id of a tool.
@@ -2761,7 +2761,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ToolRegistration:
-        """Bring back a tool that was removed, as it was.
+        """Restore a removed tool as it was.
 
         Args:
             tool_id: Name or id of a tool.
@@ -2779,11 +2779,11 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         confirm: bool = False,
     ) -> PurgedToolRecord:
-        """Erase a tool with every version of it, or what is recorded of one call, for good: from the log, every branch and every past moment. Without confirm it says what would go.
+        """Erase a tool with all its versions, or the record of one call, for good: from the log, every branch and every past moment. Without confirm it shows what would be erased.
 
         Args:
             record_id: Name or id of a tool, or the id of an execution.
-            confirm: True erases it; else it says what would go.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         answer: PurgedToolRecord = await self._ask_async(
             "tool_purge", {"record_id": record_id, "confirm": confirm}
@@ -2803,7 +2803,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         cursor: str | None = None,
         branch: str | None = None,
     ) -> builtins.list[ExecutionDetails]:
-        """What was recorded of calls, newest first, filtered by tool, agent, status and time.
+        """Records of calls, newest first, filtered by tool, agent, status and time.
 
         Args:
             tool_id: Name or id of a tool.
@@ -2840,11 +2840,11 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         preview: bool = False,
     ) -> ErasedExecutions:
-        """Erase for good what calls older than some days were made with, and what they gave; with `preview`, say how many.
+        """Erase for good the arguments and results of calls older than some days; with `preview`, only count them.
 
         Args:
-            days: Older ones lose their content.
-            preview: Erase nothing; say how many there are.
+            days: Erase the content of older ones.
+            preview: Erase nothing; tell how many there are.
         """
         answer: ErasedExecutions = await self._ask_async(
             "executions_erase", {"days": days, "preview": preview}
@@ -2859,13 +2859,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         max_size: int | str | None = None,
         strategy: Literal["lru"] = "lru",
     ) -> ResultCacheFigures:
-        """Change how results of cacheable tools are kept.
+        """Change how results of cacheable tools are cached.
 
         Args:
             enabled: Whether it is on.
             ttl: Seconds.
             max_size: Bytes, or "100MB".
-            strategy: What leaves a full cache.
+            strategy: What a full cache drops first.
         """
         answer: ResultCacheFigures = await self._ask_async(
             "cache_configure",
@@ -2877,7 +2877,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         tool_id: str | None = None,
     ) -> ClearedCache:
-        """Forget kept results of one tool, or of all.
+        """Clear cached results of one tool, or of all.
 
         Args:
             tool_id: Name or id of a tool.
@@ -2888,7 +2888,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def breakers(
         self,
     ) -> ToolBreakers:
-        """List the circuit breakers of tools whose service failed lately: which are left alone, why, and for how long."""
+        """List the circuit breakers of tools whose service failed lately: which are paused, why, and for how long."""
         answer: ToolBreakers = await self._ask_async("breakers_list", {})
         return answer
 
@@ -2901,8 +2901,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         """Let a tool be called again at once, because its service works again.
 
         Args:
-            tool_name: As breakers_list names it.
-            reason: Why, for those who listen.
+            tool_name: Its name in breakers_list.
+            reason: The reason, for event listeners.
         """
         answer: BreakerReset = await self._ask_async(
             "breaker_reset", {"tool_name": tool_name, "reason": reason}
@@ -2920,8 +2920,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         Args:
             tool: Name or id of a tool.
             name: Its name.
-            origin: Where it may be sent, as https://api.example.org:443; where the tool is by
-                default.
+            origin: Where it may be sent, as https://api.example.org:443; the tool's own origin
+                by default.
         """
         answer: NewGrant = await self._ask_async(
             "secret_grant", {"tool": tool, "name": name, "origin": origin}
@@ -2933,7 +2933,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tool: str,
         name: str,
     ) -> WithdrawnGrants:
-        """Take a secret away from a tool.
+        """Revoke a tool's right to a secret.
 
         Args:
             tool: Name or id of a tool.
@@ -2952,13 +2952,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         file: str | None = None,
         command: Sequence[str] | None = None,
     ) -> KeptSecret:
-        """Keep a secret encrypted, or say which file of the server holds it or which command prints it. It is never shown again.
+        """Store a secret encrypted, or name the file on the server that holds it or the command that prints it. It is never shown again.
 
         Args:
             name: Its name.
             value: The secret itself.
-            file: A file of the server that holds it.
-            command: A program of the server, and its arguments, that prints it.
+            file: A file on the server that holds it.
+            command: A program on the server, with its arguments, that prints it.
         """
         answer: KeptSecret = await self._ask_async(
             "secret_set", {"name": name, "value": value, "file": file, "command": command}
@@ -2969,7 +2969,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         name: str,
     ) -> RemovedSecret:
-        """Forget a secret that was set, for good.
+        """Delete a secret for good.
 
         Args:
             name: Its name.
@@ -2980,7 +2980,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def secrets(
         self,
     ) -> SecretList:
-        """Which secrets there are, and to which tools they were granted; never their values."""
+        """The secrets, and the tools they were granted to; never their values."""
         answer: SecretList = await self._ask_async("secrets_list", {})
         return answer
 
@@ -3000,8 +3000,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             name: Its name.
             when: Whether it sees arguments or results.
             check: What it does.
-            match: Which calls it is about; all by default.
-            order: Lower ones are run first.
+            match: Which calls it applies to; all by default.
+            order: Lower ones run first.
             description: What it is for.
         """
         answer: GuardrailDocument = await self._ask_async(
@@ -3032,7 +3032,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def guardrails(
         self,
     ) -> GuardrailList:
-        """The checks before and after calls, in the order in which they are run."""
+        """The checks before and after calls, in the order in which they run."""
         answer: GuardrailList = await self._ask_async("guardrails_list", {})
         return answer
 
@@ -3047,13 +3047,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         budget: Mapping[str, Any] | None = None,
         description: str = "",
     ) -> ToolSetDocument:
-        """Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed and denied tools, calls that a person approves, only what changes nothing, a budget.
+        """Define a named set of tools, to which tokens can be limited and which /mcp/NAME serves: allowed and denied tools, calls that need approval, read-only, a budget.
 
         Args:
             name: Its name.
             allow: Tools in it: names and patterns.
-            deny: Tools not in it, though allowed.
-            approve: Tools of it whose calls a person approves.
+            deny: Tools excluded from it.
+            approve: Tools of it whose calls a person has to approve.
             read_only: Only tools that change nothing.
             budget: How much each caller may call it.
             description: What it is for.
@@ -3087,7 +3087,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def toolsets(
         self,
     ) -> ToolSetList:
-        """The named sets of tools; to a token that is limited to some, those."""
+        """The named sets of tools; a token that is limited to some sees only those."""
         answer: ToolSetList = await self._ask_async("toolsets_list", {})
         return answer
 
@@ -3097,11 +3097,11 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         kind: Literal["search", "database", "webhook", "smtp", "api", "folder"],
         settings: Mapping[str, Any],
     ) -> ConnectionDocument:
-        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Secrets in its settings are written ${NAME}.
+        """Set a named connection for the standard tools: a search provider, a database, a webhook, a mail account, an API or a folder. Write secrets in its settings as ${NAME}.
 
         Args:
             name: Its name.
-            kind: What it leads to.
+            kind: Kind of connection.
             settings: Where and how; secrets as ${NAME}.
         """
         answer: ConnectionDocument = await self._ask_async(
@@ -3131,7 +3131,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def approvals(
         self,
     ) -> ApprovalList:
-        """Calls that a person has to approve, with their arguments; to administrators also tools whose server has changed them, the old and the new definition side by side."""
+        """Calls that a person has to approve, with their arguments; for administrators also tools that their server has changed, with the old and the new definition."""
         answer: ApprovalList = await self._ask_async("approvals_list", {})
         return answer
 
@@ -3142,12 +3142,12 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         reason: str | None = None,
     ) -> DecidedApproval:
-        """Approve or reject one thing of approvals_list.
+        """Approve or reject one item of approvals_list.
 
         Args:
-            id: As approvals_list names it.
-            decision: What becomes of it.
-            reason: Why, for whoever asked.
+            id: Its id in approvals_list.
+            decision: The decision.
+            reason: The reason, shown to the caller.
         """
         answer: DecidedApproval = await self._ask_async(
             "approval_decide", {"id": id, "decision": decision, "reason": reason}
@@ -3342,7 +3342,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ResourceAnswer:
-        """Take a resource out of a branch; its history stays.
+        """Remove a resource from a branch; its history stays.
 
         Args:
             resource_id: Name or id.
@@ -3371,7 +3371,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
 
         Args:
             name: Its name.
-            transport: How it is reached; follows from command and url.
+            transport: How to reach it; derived from command or url.
             command: Program to start.
             args: Arguments of the command.
             env: Environment variables of the command.
@@ -3400,11 +3400,11 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         approve: bool = False,
     ) -> ServerTools:
-        """List an upstream server's tools anew; with `approve`, take changed ones as they are.
+        """List an upstream server's tools again; with `approve`, accept changed ones.
 
         Args:
             name: Its name.
-            approve: Take changed tools as they are now.
+            approve: Approve changed tools as they are now.
         """
         answer: ServerTools = await self._ask_async(
             "server_refresh", {"name": name, "approve": approve}
@@ -3415,7 +3415,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         name: str,
     ) -> RemovedServer:
-        """Forget an upstream server, or an OpenAPI document by its prefix, and take its tools out of the registry.
+        """Remove an upstream server, or an OpenAPI document by its prefix, and its tools.
 
         Args:
             name: Its name.
@@ -3430,13 +3430,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         user: str | None = None,
         redirect_uri: str | None = None,
     ) -> SignInAnswer:
-        """Begin a user's sign-in to an upstream server (OAuth); the user goes on with it in a browser, at the address of the answer.
+        """Begin a user's sign-in to an upstream server (OAuth); the user continues in a browser, at the address in the answer.
 
         Args:
             name: The upstream server.
-            user: Whose it is, as the log names them; the caller by default.
-            redirect_uri: Where the browser comes back to: http://127.0.0.1:PORT/…, of a
-                program of the user.
+            user: The user it belongs to, as the log names users; the caller by default.
+            redirect_uri: Where the browser returns to: http://127.0.0.1:PORT/… of a program of
+                the user.
         """
         answer: SignInAnswer = await self._ask_async(
             "server_sign_in", {"name": name, "user": user, "redirect_uri": redirect_uri}
@@ -3450,12 +3450,12 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         issuer: str | None = None,
     ) -> SignedIn:
-        """Finish a sign-in whose browser came back to a program of the user.
+        """Finish a sign-in whose browser returned to a program of the user.
 
         Args:
-            state: As server_sign_in gave it.
-            code: What the authorization server gave.
-            issuer: Its `iss`, if it gave one.
+            state: As server_sign_in returned it.
+            code: The code of the authorization server.
+            issuer: Its `iss`, if there was one.
         """
         answer: SignedIn = await self._ask_async(
             "sign_in_finish", {"state": state, "code": code, "issuer": issuer}
@@ -3470,13 +3470,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         user: str | None = None,
     ) -> SignedIn:
-        """Keep what a user has for an upstream server, encrypted: its definition names it ${user.NAME}. It is never shown again.
+        """Store a user's credential for an upstream server, encrypted: its definition refers to it as ${user.NAME}. It is never shown again.
 
         Args:
             server: The upstream server.
             name: Its name.
             value: The credential.
-            user: Whose it is, as the log names them; the caller by default.
+            user: The user it belongs to, as the log names users; the caller by default.
         """
         answer: SignedIn = await self._ask_async(
             "credential_set", {"server": server, "name": name, "value": value, "user": user}
@@ -3489,11 +3489,11 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         user: str | None = None,
     ) -> SignedOut:
-        """Forget what a user is let in to an upstream server by.
+        """Delete a user's credentials for an upstream server.
 
         Args:
             server: The upstream server.
-            user: Whose it is, as the log names them; the caller by default.
+            user: The user it belongs to, as the log names users; the caller by default.
         """
         answer: SignedOut = await self._ask_async(
             "credential_remove", {"server": server, "user": user}
@@ -3503,7 +3503,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def credentials(
         self,
     ) -> CredentialList:
-        """For which upstream servers the caller has credentials, to administrators everybody's; never the credentials."""
+        """For which upstream servers the caller has credentials; administrators see all users. Never the credentials."""
         answer: CredentialList = await self._ask_async("credentials_list", {})
         return answer
 
@@ -3524,7 +3524,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
 
         Args:
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
         """
         answer: UpstreamListing = await self._ask_async(
             "upstream_list", {"servers": servers, "tools": tools}
@@ -3544,7 +3544,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         Args:
             name: Name of the prompt.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
             arguments: Its arguments.
         """
         answer: UpstreamMessages = await self._ask_async(
@@ -3565,7 +3565,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         Args:
             uri: Address of the resource.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
         """
         answer: UpstreamContents = await self._ask_async(
             "upstream_resource", {"uri": uri, "servers": servers, "tools": tools}
@@ -3583,15 +3583,15 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         value: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> UpstreamCompletion:
-        """What an argument of an upstream prompt or resource template may go on to be.
+        """Completions for an argument of an upstream prompt or resource template.
 
         Args:
             argument: The argument to complete.
             servers: Only these upstream servers.
-            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            tools: Only servers with such a name or such a tool; * and ? are wildcards.
             prompt: Name of a prompt.
             template: Address template of resources.
-            value: What is typed of it.
+            value: What was typed so far.
             arguments: Arguments that have values already.
         """
         answer: UpstreamCompletion = await self._ask_async(
@@ -3622,7 +3622,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             url: Its address.
             document: The OpenAPI document, as an object or text.
             base_url: Instead of the document's servers.
-            prefix: Put before the name of each tool.
+            prefix: Prefix for the name of each tool.
         """
         answer: OpenApiTools = await self._ask_async(
             "openapi_add",
@@ -3654,7 +3654,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         branch: str | None = None,
     ) -> ProviderList:
-        """The model providers whose formats are known, and how each is configured.
+        """The supported model providers, and how each is configured.
 
         Args:
             branch: The branch to work on; the caller's current one by default.
@@ -3669,7 +3669,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tools: Sequence[str] | None = None,
         branch: str | None = None,
     ) -> ProviderTools:
-        """The registered and standard tools in the format of a model provider; Stratagem's own operations where tools or enabledTools name them.
+        """The registered and standard tools in the format of a model provider; Stratagem's own operations only if tools or enabledTools name them.
 
         Args:
             provider: Who provides it.

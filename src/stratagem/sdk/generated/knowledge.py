@@ -71,9 +71,9 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             certainty_score: Computed when left out.
-            valid_from: Since when it holds: 2019, 2019-05-01.
-            valid_to: The first moment at which it no longer holds.
-            source: Where it was learnt: a document, a person.
+            valid_from: Since when it is true: 2019, 2019-05-01.
+            valid_to: The first moment at which it is no longer true.
+            source: Where it comes from: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -111,7 +111,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             include_history: With earlier explanations.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -245,14 +245,14 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         """Relate one concept to another.
 
         Args:
-            source_id: Where it leads from: id or name.
-            target_id: Where it leads to: id or name.
+            source_id: Where it starts: id or name.
+            target_id: Where it ends: id or name.
             relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
                 confirms, or a declared one. prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
-            notes: What else there is to say.
-            valid_from: Since when it holds: 2019, 2019-05-01.
-            valid_to: The first moment at which it no longer holds.
+            notes: Anything else worth knowing.
+            valid_from: Since when it is true: 2019, 2019-05-01.
+            valid_to: The first moment at which it is no longer true.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -285,11 +285,11 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RelationshipWritten:
-        """Take a relationship back.
+        """Delete a relationship.
 
         Args:
-            source_id: Where it leads from: id or name.
-            target_id: Where it leads to: id or name.
+            source_id: Where it starts: id or name.
+            target_id: Where it ends: id or name.
             relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
                 confirms, or a declared one. prerequisite: the target requires the source.
             branch: The branch to work on; the caller's current one by default.
@@ -328,10 +328,10 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            direction: Which way relationships lead.
+            direction: Direction of the relationships.
             relationship_type: Only relationships of this type.
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -368,7 +368,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             start_concept_id: Where the path begins.
             end_concept_id: Where the path ends.
             max_depth: Most steps.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -405,7 +405,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             depth: Most steps.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -440,9 +440,9 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             target: What to learn: id or name.
-            known: Ids or names of what is known besides.
+            known: Ids or names of other concepts that are known.
             learner: Who learns; the caller by default.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -471,7 +471,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             concepts: Ids or names.
-            known: False: no longer known.
+            known: false: no longer known.
             learner: Who learns; the caller by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -536,7 +536,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             concepts: Concepts to create.
             relationships: How they and others relate, by name.
-            source: Where it was learnt: a document, a person.
+            source: Where it comes from: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -562,7 +562,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         """Declare a type of relationship besides the built-in ones; again changes its description.
 
         Args:
-            name: Such as works_at: small letters and _.
+            name: Such as works_at: lowercase letters and _.
             description: What it means, from source to target.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -588,7 +588,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            source: Who or what found out; the caller by default. Each counts once.
+            source: Who or what found it; the caller by default. Each source counts once.
             note: What was found.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -620,7 +620,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            source: Who or what found out; the caller by default. Each counts once.
+            source: Who or what found it; the caller by default. Each source counts once.
             note: What was found.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -651,7 +651,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             limit: Most of each kind.
-            stale_days: Untouched for so long.
+            stale_days: Not changed for this long.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -681,7 +681,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             keep: The one that stays: id or name.
-            merge: The one that it stands for from now on.
+            merge: The duplicate, whose id then means the other one.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -706,7 +706,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             record_id: Id or name of a concept, or id of a relationship.
-            confirm: true: erase it; else only say what would be erased.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         return self._invoke(Knowledge.purge_knowledge, {"record_id": record_id, "confirm": confirm})
 
@@ -734,7 +734,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         """Return concepts laid out for a picture: in layers, each after what it needs.
 
         Args:
-            concept: Only what is around this one: id or name; default: all.
+            concept: Only what is near this one: id or name; default: all.
             depth: Steps around it.
             limit: Most concepts.
             branch: The branch to work on; the caller's current one by default.
@@ -779,11 +779,11 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             query: What to find.
             limit: Most results.
-            min_certainty: Only as certain as this.
+            min_certainty: Only at least this certain.
             area: Such as "Programming".
             topic: Such as "Python".
-            valid_at: Only what held then: 2019, 2019-05-01.
-            include_superseded: Also what was replaced; it comes last.
+            valid_at: Only what was true then: 2019, 2019-05-01.
+            include_superseded: Include what was replaced; it comes last.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -825,7 +825,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             max_chars: Length of the text.
             area: Such as "Programming".
             topic: Such as "Python".
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -863,8 +863,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             area: Such as "Programming".
             topic: Such as "Python".
             subtopic: Such as "For Loops".
-            min_certainty: Only as certain as this.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            min_certainty: Only at least this certain.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             limit: Most results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -899,7 +899,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -928,7 +928,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         concepts that held then are counted.
 
         Args:
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -954,7 +954,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             min_certainty: A certainty from 0 to 100.
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1000,9 +1000,9 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             certainty_score: Computed when left out.
-            valid_from: Since when it holds: 2019, 2019-05-01.
-            valid_to: The first moment at which it no longer holds.
-            source: Where it was learnt: a document, a person.
+            valid_from: Since when it is true: 2019, 2019-05-01.
+            valid_to: The first moment at which it is no longer true.
+            source: Where it comes from: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -1040,7 +1040,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             include_history: With earlier explanations.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -1174,14 +1174,14 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         """Relate one concept to another.
 
         Args:
-            source_id: Where it leads from: id or name.
-            target_id: Where it leads to: id or name.
+            source_id: Where it starts: id or name.
+            target_id: Where it ends: id or name.
             relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
                 confirms, or a declared one. prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
-            notes: What else there is to say.
-            valid_from: Since when it holds: 2019, 2019-05-01.
-            valid_to: The first moment at which it no longer holds.
+            notes: Anything else worth knowing.
+            valid_from: Since when it is true: 2019, 2019-05-01.
+            valid_to: The first moment at which it is no longer true.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -1214,11 +1214,11 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RelationshipWritten:
-        """Take a relationship back.
+        """Delete a relationship.
 
         Args:
-            source_id: Where it leads from: id or name.
-            target_id: Where it leads to: id or name.
+            source_id: Where it starts: id or name.
+            target_id: Where it ends: id or name.
             relationship_type: prerequisite, relates_to, includes, supersedes, contradicts,
                 confirms, or a declared one. prerequisite: the target requires the source.
             branch: The branch to work on; the caller's current one by default.
@@ -1257,10 +1257,10 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            direction: Which way relationships lead.
+            direction: Direction of the relationships.
             relationship_type: Only relationships of this type.
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1297,7 +1297,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             start_concept_id: Where the path begins.
             end_concept_id: Where the path ends.
             max_depth: Most steps.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
 
@@ -1334,7 +1334,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             concept_id: Id or name.
             depth: Most steps.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1369,9 +1369,9 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             target: What to learn: id or name.
-            known: Ids or names of what is known besides.
+            known: Ids or names of other concepts that are known.
             learner: Who learns; the caller by default.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1400,7 +1400,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             concepts: Ids or names.
-            known: False: no longer known.
+            known: false: no longer known.
             learner: Who learns; the caller by default.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1465,7 +1465,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             concepts: Concepts to create.
             relationships: How they and others relate, by name.
-            source: Where it was learnt: a document, a person.
+            source: Where it comes from: a document, a person.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -1491,7 +1491,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         """Declare a type of relationship besides the built-in ones; again changes its description.
 
         Args:
-            name: Such as works_at: small letters and _.
+            name: Such as works_at: lowercase letters and _.
             description: What it means, from source to target.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1517,7 +1517,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            source: Who or what found out; the caller by default. Each counts once.
+            source: Who or what found it; the caller by default. Each source counts once.
             note: What was found.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1549,7 +1549,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             concept_id: Id or name.
-            source: Who or what found out; the caller by default. Each counts once.
+            source: Who or what found it; the caller by default. Each source counts once.
             note: What was found.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -1580,7 +1580,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             limit: Most of each kind.
-            stale_days: Untouched for so long.
+            stale_days: Not changed for this long.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1610,7 +1610,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             keep: The one that stays: id or name.
-            merge: The one that it stands for from now on.
+            merge: The duplicate, whose id then means the other one.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -1635,7 +1635,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             record_id: Id or name of a concept, or id of a relationship.
-            confirm: true: erase it; else only say what would be erased.
+            confirm: true: erase it; otherwise only show what would be erased.
         """
         return await self._invoke(
             Knowledge.purge_knowledge, {"record_id": record_id, "confirm": confirm}
@@ -1665,7 +1665,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         """Return concepts laid out for a picture: in layers, each after what it needs.
 
         Args:
-            concept: Only what is around this one: id or name; default: all.
+            concept: Only what is near this one: id or name; default: all.
             depth: Steps around it.
             limit: Most concepts.
             branch: The branch to work on; the caller's current one by default.
@@ -1710,11 +1710,11 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             query: What to find.
             limit: Most results.
-            min_certainty: Only as certain as this.
+            min_certainty: Only at least this certain.
             area: Such as "Programming".
             topic: Such as "Python".
-            valid_at: Only what held then: 2019, 2019-05-01.
-            include_superseded: Also what was replaced; it comes last.
+            valid_at: Only what was true then: 2019, 2019-05-01.
+            include_superseded: Include what was replaced; it comes last.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1756,7 +1756,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             max_chars: Length of the text.
             area: Such as "Programming".
             topic: Such as "Python".
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1794,8 +1794,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             area: Such as "Programming".
             topic: Such as "Python".
             subtopic: Such as "For Loops".
-            min_certainty: Only as certain as this.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            min_certainty: Only at least this certain.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             limit: Most results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -1830,7 +1830,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1859,7 +1859,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         concepts that held then are counted.
 
         Args:
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1885,7 +1885,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             min_certainty: A certainty from 0 to 100.
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
-            valid_at: Only what held then: 2019, 2019-05-01.
+            valid_at: Only what was true then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.

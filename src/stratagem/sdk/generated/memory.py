@@ -59,7 +59,7 @@ class MemoryMethods(KeyAccess):
         """Return how much was written when, on all branches, since the log began.
 
         Args:
-            buckets: Into how many equal stretches.
+            buckets: Into how many equal intervals.
         """
         return self._invoke(Memory.activity, {"buckets": buckets})
 
@@ -140,7 +140,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             name: The namespace.
-            as_of: The moment to bring back: `before` of the deletion, or any other.
+            as_of: The moment to restore: `before` of the deletion, or any other.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -206,15 +206,15 @@ class MemoryMethods(KeyAccess):
         empty, and still have a next one.
 
         Args:
-            prefix: List keys that begin so.
+            prefix: List keys with this prefix.
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
             order: By time or by key.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
-            actor: Only what this one wrote.
+            actor: Only what this caller wrote.
             kind: Only values of this kind.
             since: Written since then, in the words of `as_of`.
             until: Written before then, in the words of `as_of`.
@@ -262,7 +262,7 @@ class MemoryMethods(KeyAccess):
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
             order: Which comes first.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
@@ -312,7 +312,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             namespace: Only this one; default: all.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -418,8 +418,8 @@ class MemoryMethods(KeyAccess):
 
         Args:
             name: The name of the branch.
-            source: The deleted branch, where it is to get another name.
-            as_of: Of several deleted ones: the last that was made by this moment.
+            source: The deleted branch, if it should get another name.
+            as_of: Of several deleted ones: the last one created before this moment.
             request_id: Same id, written once.
         """
         return self._invoke(
@@ -466,7 +466,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             compare: The branch to compare with.
-            compare_as_of: That one as it was at this moment.
+            compare_as_of: The other branch as it was at this moment.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             side: Whose changes are listed; the counts are of all.
@@ -503,7 +503,7 @@ class MemoryMethods(KeyAccess):
             branch: The branch to work on; the caller's current one by default.
             strategy: merge: who wins; default: refuse and list conflicts.
             decisions: merge: {conflict id: source, target or {value: …}}.
-            preview: Say what would change, and change nothing.
+            preview: Only show what would change.
             request_id: Same id, written once.
 
         Raises:
@@ -1001,7 +1001,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         """Return how much was written when, on all branches, since the log began.
 
         Args:
-            buckets: Into how many equal stretches.
+            buckets: Into how many equal intervals.
         """
         return await self._invoke(Memory.activity, {"buckets": buckets})
 
@@ -1082,7 +1082,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             name: The namespace.
-            as_of: The moment to bring back: `before` of the deletion, or any other.
+            as_of: The moment to restore: `before` of the deletion, or any other.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -1148,15 +1148,15 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         empty, and still have a next one.
 
         Args:
-            prefix: List keys that begin so.
+            prefix: List keys with this prefix.
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
             order: By time or by key.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
-            actor: Only what this one wrote.
+            actor: Only what this caller wrote.
             kind: Only values of this kind.
             since: Written since then, in the words of `as_of`.
             until: Written before then, in the words of `as_of`.
@@ -1204,7 +1204,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
             order: Which comes first.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
@@ -1254,7 +1254,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             namespace: Only this one; default: all.
-            limit: How many to a page.
+            limit: How many per page.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
         """
@@ -1360,8 +1360,8 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             name: The name of the branch.
-            source: The deleted branch, where it is to get another name.
-            as_of: Of several deleted ones: the last that was made by this moment.
+            source: The deleted branch, if it should get another name.
+            as_of: Of several deleted ones: the last one created before this moment.
             request_id: Same id, written once.
         """
         return await self._invoke(
@@ -1408,7 +1408,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             compare: The branch to compare with.
-            compare_as_of: That one as it was at this moment.
+            compare_as_of: The other branch as it was at this moment.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
             side: Whose changes are listed; the counts are of all.
@@ -1445,7 +1445,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             branch: The branch to work on; the caller's current one by default.
             strategy: merge: who wins; default: refuse and list conflicts.
             decisions: merge: {conflict id: source, target or {value: …}}.
-            preview: Say what would change, and change nothing.
+            preview: Only show what would change.
             request_id: Same id, written once.
 
         Raises:

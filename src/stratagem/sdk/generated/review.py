@@ -35,7 +35,7 @@ class ReviewMethods(ServiceMethods[Review]):
             kind: Only things of this kind.
             source: Only from there.
             session: Only of this session.
-            decided: Also what was decided about.
+            decided: Include what was reviewed already.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -107,7 +107,7 @@ class AsyncReviewMethods(AsyncServiceMethods[Review]):
             kind: Only things of this kind.
             source: Only from there.
             session: Only of this session.
-            decided: Also what was decided about.
+            decided: Include what was reviewed already.
             limit: Results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.

@@ -149,8 +149,9 @@ def _keepalive_settings(address: str) -> dict[str, Any]:
         raise ValidationFailed(
             "The address of the PostgreSQL server cannot be read.",
             field="database",
-            hint="Write postgresql://user@host:port/database#workspace. In a password %, @, /, ?,"
-            " # and : are written as %25, %40, %2F, %3F, %23 and %3A; better keep it in ~/.pgpass.",
+            hint="Write postgresql://user@host:port/database#workspace. In a password write "
+            "%, @, /, ?, # and : as %25, %40, %2F, %3F, %23 and %3A, or keep the password "
+            "in ~/.pgpass.",
         )
     return {name: value for name, value in _WATCHING.items() if name not in given}
 
@@ -277,7 +278,9 @@ def translate_error(error: Exception, place: str) -> StratagemError:
     if isinstance(error, orjson.JSONDecodeError | faults.DataCorrupted | faults.IndexCorrupted):
         return DatabaseCorrupt(f"The database is damaged: {_line(error)}", path=place)
     if isinstance(error, psycopg.OperationalError) and _NOT_NOW.search(str(error)):
-        return StorageBusy(f"The PostgreSQL server takes no connection: {_line(error)}", path=place)
+        return StorageBusy(
+            f"The PostgreSQL server does not accept connections: {_line(error)}", path=place
+        )
     for kinds, ours, message, hint in _WORDS:
         if isinstance(error, kinds):
             return ours(message, hint=hint, path=place)
@@ -287,7 +290,7 @@ def translate_error(error: Exception, place: str) -> StratagemError:
 
 
 _WORDS: tuple[tuple[tuple[type[Exception], ...], type[StratagemError], str, str | None], ...] = (
-    (_BUSY, StorageBusy, "Another writer held the workspace for too long.", None),
+    (_BUSY, StorageBusy, "Another writer locked the workspace for too long.", None),
     (
         (faults.QueryCanceled,),
         StorageBusy,
@@ -298,8 +301,8 @@ _WORDS: tuple[tuple[tuple[type[Exception], ...], type[StratagemError], str, str 
     (
         (faults.ReadOnlySqlTransaction,),
         ReadOnly,
-        "The PostgreSQL server takes no writes.",
-        "Name the primary server, not one that follows it.",
+        "The PostgreSQL server does not accept writes.",
+        "Use the address of the primary server, not of a replica.",
     ),
 )
 
@@ -317,7 +320,7 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
         (faults.InsufficientPrivilege,),
         "",
         (
-            f"Its user must own the schema {SCHEMA}, or be allowed to make it (GRANT CREATE ON"
+            f"Its user must own the schema {SCHEMA}, or be allowed to create it (GRANT CREATE ON"
             " DATABASE); a superuser has to run CREATE EXTENSION vector, unless the user may."
         ),
     ),
@@ -329,8 +332,8 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
             " pg_hba.conf must let the user in from here."
         ),
     ),
-    ((), 'role ".{0,200}?" does not exist', "Make the user: CREATE ROLE … LOGIN."),
-    ((), 'database ".{0,200}?" does not exist', "Make the database: CREATE DATABASE …."),
+    ((), 'role ".{0,200}?" does not exist', "Create the user: CREATE ROLE … LOGIN."),
+    ((), 'database ".{0,200}?" does not exist', "Create the database: CREATE DATABASE …."),
     (
         (faults.FeatureNotSupported, faults.UndefinedFile),
         "",

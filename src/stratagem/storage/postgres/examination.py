@@ -95,11 +95,11 @@ def _check_requests(session: PostgresSession) -> Iterator[Finding]:
     try:
         for result in SqlRequests(make_queries(session)).all():
             if not is_genuine(result):
-                words = "A remembered result was altered; a repair forgets it."
+                words = "A stored result of a request was altered; a repair removes it."
                 where = f"request {result.request!r} of {result.actor!r}"
                 yield Finding(words, where, repairable=True, part="derived")
     except UNREADABLE as error:
-        words = f"The remembered results cannot be read: {error.diag.message_primary}"
+        words = f"The stored results of requests cannot be read: {error.diag.message_primary}"
         yield Finding(words, "table requests", repairable=False, part="file")
 
 

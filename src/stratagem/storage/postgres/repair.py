@@ -48,7 +48,7 @@ def mend_tables(store: PostgresStore, progress: Progress) -> None:
         restore_indexes(session)
         tables = (*_OTHER_TABLES, *_DERIVED_TABLES)
         for place, table in enumerate(tables):
-            progress(place, len(tables), "making indexes anew")
+            progress(place, len(tables), "rebuilding indexes")
             session.execute(SQL["reindex"].replace("{table}", table))
 
 
@@ -59,9 +59,9 @@ def _rewrite(session: PostgresSession, table: str, location: str) -> None:
         session.execute("SET zero_damaged_pages TO on")
     except faults.InsufficientPrivilege as error:
         raise StorageUnavailable(
-            f"The server cannot read all of the table {table}, and only a superuser may leave the"
-            " damaged pages out.",
-            hint="Nothing of the log is in it. As a superuser of the server run: SET"
+            f"The server cannot read all of the table {table}, and only a superuser may skip "
+            "the damaged pages.",
+            hint="It holds nothing of the log. As a superuser of the server run: SET"
             f" zero_damaged_pages TO on; {rewriting}; then repeat the command.",
             path=location,
         ) from error

@@ -111,9 +111,9 @@ def _too_new(store: PostgresStore, found: int, supported: int) -> DatabaseTooNew
 def _refuse_reading(store: PostgresStore) -> None:
     if store.read_only:
         raise StorageUnavailable(
-            "The workspace is not there, or is of an older version.",
+            "The workspace does not exist, or has an older format.",
             path=store.location,
-            hint="Open it once for writing: that makes it, or brings it up to date.",
+            hint="Open it once for writing: that creates or upgrades it.",
         )
 
 
@@ -153,8 +153,9 @@ def _prepare(connection: Connection, store: PostgresStore) -> None:
         _, pgvector = _read_installation(connection)
     if tuple(map(int, pgvector.split(".")[:2])) < PGVECTOR_MIN:
         raise StorageUnavailable(
-            f"The database has pgvector {pgvector}; 0.8 is the oldest that will do.",
-            hint="Install a newer one on its machine, and run: ALTER EXTENSION vector UPDATE.",
+            f"The database has pgvector {pgvector}; at least 0.8 is needed.",
+            hint="Install a newer version on the server's machine, and run: ALTER EXTENSION "
+            "vector UPDATE.",
             path=store.location,
         )
     connection.execute(_sql("make_migrations"))

@@ -484,8 +484,9 @@ class PostgresStore(SqlStore):
             connection.rollback()
         except (psycopg.Error, StratagemError) as error:
             raise StorageUnavailable(
-                "The connection broke during a commit: whether it was written is not known.",
-                hint="Send it again with the same request id: it is then written once.",
+                "The connection broke during a commit: it is not known whether the write "
+                "succeeded.",
+                hint="Send it again with the same request id: then it is written only once.",
                 path=self.location,
             ) from error
         if found != head.hash:

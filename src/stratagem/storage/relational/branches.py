@@ -58,7 +58,7 @@ class SqlBranches:
         if known is None:
             row = self._queries.row(_BRANCH_ROW, "branch_by_id", branch)
             if row is None:
-                raise DatabaseCorrupt(f"The branch {branch} is referred to, but not there.")
+                raise DatabaseCorrupt(f"The branch {branch} is referred to, but missing.")
             known = self._cache.branches[branch] = Branch(*row)
         return known
 

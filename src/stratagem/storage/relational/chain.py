@@ -70,4 +70,6 @@ def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding
             about = f" about {event.key!r}" if event.key is not None else ""
             yield Finding(f"The content of an event{about} was altered.", where, repairable=False)
     if link_of(event, previous) != event.hash:
-        yield Finding("An event does not fit the one before it.", where, repairable=False)
+        yield Finding(
+            "An event does not match the hash of the one before it.", where, repairable=False
+        )

@@ -197,8 +197,9 @@ def _fail_pending(batch: list[Ticket], error: Exception) -> None:
 
 def _interruption() -> StorageUnavailable:
     return StorageUnavailable(
-        "The thread that wrote for several was interrupted: whether it was written is not known.",
-        hint="Send it again with the same request id: it is then written once.",
+        "The thread that wrote for several callers was interrupted: it is not known "
+        "whether the write succeeded.",
+        hint="Send it again with the same request id: then it is written only once.",
     )
 
 

@@ -141,7 +141,7 @@ class SqlLog:
             verify(row[3:], space, key)
             sequence, at, kind, payload, actor = row[3:8]
             if space is None or payload is None:
-                raise DatabaseCorrupt(f"Event {sequence} says nothing.", sequence=sequence)
+                raise DatabaseCorrupt(f"Event {sequence} has no content.", sequence=sequence)
             found[sequence] = EventContent(sequence, at, kind, space, key, payload, actor)
         _refuse_missing(found, sequences)
         return found

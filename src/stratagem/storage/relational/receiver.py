@@ -66,8 +66,8 @@ class Receiver:
                 raise DatabaseCorrupt(
                     f"The source is damaged: {found[0].what}",
                     where=found[0].where,
-                    hint="Run `stratagem doctor` on the source: it says what is damaged, and what "
-                    "mends it or saves the rest (`stratagem backup --rescue`).",
+                    hint="Run `stratagem doctor` on the source: it shows what is damaged, "
+                    "and how to repair it or rescue the rest (`stratagem backup --rescue`).",
                 )
             if event.kind == CONTENT_PURGED and event.payload is not None:
                 self._refuse_purge(orjson.loads(event.payload)["sequences"])

@@ -76,7 +76,7 @@ class SqlRequestWriter(SqlRequests):
         earlier = RequestResult(request.actor, request.id, *row)
         if earlier.result is None:
             raise RequestReused(
-                "This request was answered before, and its result has been purged since.",
+                "This request was answered before, but its result has been purged since.",
                 field="request_id",
                 request_id=request.id,
             )
@@ -103,7 +103,7 @@ def is_repeat(stored: RequestResult, fingerprint: bytes) -> bool:
     if stored.fingerprint == fingerprint:
         return True
     if not is_genuine(stored):
-        raise DatabaseCorrupt("The remembered result of a request was altered.")
+        raise DatabaseCorrupt("The stored result of a request was altered.")
     return stored.fingerprint[:-_CHECKSUM_BYTES] == fingerprint
 
 

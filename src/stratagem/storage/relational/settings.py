@@ -57,4 +57,4 @@ class SqlSettingWriter(SqlSettings):
 def _check_type(kind: type[V], name: str, value: str | int | None) -> V | None:
     if value is None or isinstance(value, kind):
         return value
-    raise DatabaseCorrupt(f"The setting {name} is not what was written.")
+    raise DatabaseCorrupt(f"The setting {name} was altered.")

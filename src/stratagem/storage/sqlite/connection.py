@@ -97,8 +97,8 @@ def is_frozen(path: str) -> bool:
     written = Path(f"{path}-wal")
     if written.exists() and written.stat().st_size:
         raise StorageUnavailable(
-            "The last writes lie in a file beside the database, and the folder cannot be written.",
-            hint=f"Copy {Path(path).name} and {written.name} to a folder that can be written.",
+            "The last writes are in a file beside the database, and the folder is not writable.",
+            hint=f"Copy {Path(path).name} and {written.name} to a writable folder.",
             path=path,
         )
     return True
@@ -151,12 +151,12 @@ class translating_errors:  # noqa: N801 -- it is used like a function
 def translate_error(error: Exception, path: str) -> StratagemError:
     """Return our error for one of the driver's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return StorageBusy("Another process holds the database.", path=path)
+        return StorageBusy("Another process has locked the database.", path=path)
     if isinstance(error, apsw.FullError):
         return StorageFull("The disk is full.", path=path)
     if isinstance(error, apsw.ReadOnlyError):
         return ReadOnly(
-            "The database file cannot be written.",
+            "The database file is not writable.",
             hint="To read it as it is, add --read-only. To write, check the permissions of the "
             "file, of its folder and of -wal and -shm beside it.",
             path=path,

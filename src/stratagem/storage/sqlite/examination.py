@@ -193,7 +193,7 @@ def _settings(connection: apsw.Connection) -> Iterator[Finding]:
     except _UNREADABLE:
         broken = True
     if broken:
-        words = "The settings are not those that were written."
+        words = "The settings were altered."
         yield Finding(words, "table settings", repairable=True, part="derived")
 
 
@@ -202,11 +202,13 @@ def _requests(connection: apsw.Connection) -> Iterator[Finding]:
     try:
         for result in SqlRequests(make_queries(connection)).all():
             if not is_genuine(result):
-                words = "A remembered result was altered; a repair forgets it."
+                words = "A stored result of a request was altered; a repair removes it."
                 where = f"request {result.request!r} of {result.actor!r}"
                 yield Finding(words, where, repairable=True, part="derived")
     except (*_UNREADABLE, TypeError) as error:
-        words = f"The remembered results cannot be read: {error}. A repair forgets the rest."
+        words = (
+            f"The stored results of requests cannot be read: {error}. A repair removes the rest."
+        )
         yield Finding(words, "table requests", repairable=True, part="derived")
 
 
@@ -255,11 +257,11 @@ def _differences(fresh: apsw.Connection, progress: Progress) -> Iterator[Finding
 _QUESTIONS: Final = {
     "text_differences": "The search index differs from the log.",
     "term_differences": "The search index does not find a word.",
-    "length_differences": "The search index has the length of a text wrong.",
-    "average_differences": "The search index has the average length of texts wrong.",
+    "length_differences": "The search index has a wrong length for a text.",
+    "average_differences": "The search index has a wrong average length of texts.",
     "vector_differences": "A text has neither a vector nor a place in the queue for one.",
     "vector_strays": "A vector belongs to no text.",
-    "queue_strays": "Something waits for a vector and is no text.",
+    "queue_strays": "The queue for vectors holds something that is not a text.",
     "altered_vectors": "A vector was altered.",
 }
 

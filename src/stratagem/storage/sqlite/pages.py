@@ -108,7 +108,7 @@ class PageFile:
         left = size - local
         while left > 0:
             if not 1 <= following <= self.count:
-                raise ValueError("it goes on nowhere")
+                raise ValueError("its next page does not exist")
             more = self._read(following)
             parts.append(more[4 : 4 + min(left, usable - 4)])
             left -= len(parts[-1])

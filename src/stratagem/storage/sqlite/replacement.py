@@ -53,7 +53,7 @@ def replace_contents(connection: apsw.Connection, store: SqliteStore, progress: 
             _copy(connection, store, target, progress)
             if findings := target.examine(progress, None):
                 raise DatabaseCorrupt(
-                    f"What was made from the log is not healthy: {findings[0].what}",
+                    f"The database rebuilt from the log is not healthy: {findings[0].what}",
                     where=findings[0].where,
                 )
         _put_in_place(connection, made, progress)
@@ -91,7 +91,7 @@ def _copy_pages(store: SqliteStore, target: SqliteStore, progress: Progress) -> 
         after = 0 if after <= 1 else after
         fill(target, (event for event in rescue.events(progress) if event.sequence > after))
         if not rescue.is_whole:
-            raise DatabaseCorrupt("Some events are lost, so that the log cannot be made anew.")
+            raise DatabaseCorrupt("Some events are lost, so the log cannot be rebuilt.")
 
 
 def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
@@ -143,5 +143,5 @@ def _put_in_place(connection: apsw.Connection, made: Path, progress: Progress) -
         while not backup.done:
             backup.step(_PAGES_AT_ONCE)
             done = backup.page_count - backup.remaining
-            progress(done, backup.page_count, "writing the file anew")
+            progress(done, backup.page_count, "rewriting the file")
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -53,7 +53,7 @@ def _refuse_other_than_files(path: str, *, read_only: bool) -> None:
             raise StorageUnavailable("There is no database at this path.", path=path) from None
         return
     except ValueError as error:
-        raise StorageUnavailable("No file can have this name.", path=ascii(path)) from error
+        raise StorageUnavailable("This is not a valid file name.", path=ascii(path)) from error
     if not stat.S_ISREG(mode):
         raise StorageUnavailable("The path is not a file.", path=path)
 
@@ -70,9 +70,9 @@ def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
 def _refuse_outdated(connection: apsw.Connection, path: str) -> None:
     if not _is_altered(connection) and not _is_current(connection):
         raise StorageUnavailable(
-            "The database is empty or of an older version.",
+            "The database is empty or has an older format.",
             path=path,
-            hint="Open it once for writing: that brings it up to date.",
+            hint="Open it once for writing: that upgrades it.",
         )
 
 

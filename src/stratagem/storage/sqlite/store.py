@@ -268,7 +268,7 @@ class SqliteStore(SqlStore):
     def _own_reader(self) -> SqlReader:
         if self._frozen is not None and self._frozen != _state(self.location):
             raise StorageUnavailable(
-                "Somebody else wrote to the database while it was read.",
+                "Another process wrote to the database while it was read.",
                 hint="Open it again.",
                 path=self.location,
             )

@@ -91,5 +91,5 @@ def _wait(file: int, timeout_seconds: float) -> int:
         with decided:
             if not granted.is_set():
                 abandoned = True
-                raise StorageBusy("Another process holds the database.")
+                raise StorageBusy("Another process has locked the database.")
     return file

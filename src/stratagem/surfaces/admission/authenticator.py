@@ -264,7 +264,7 @@ class Authenticator:
         book = await self._token_book()
         token = book.find(token_hash)
         if token is None:
-            raise _refusal("unknown", "Nobody is known by your token.")
+            raise _refusal("unknown", "Your token is not known.")
         state = token.state(self._now())
         if state != "active":
             words = "has expired" if state == "expired" else "was revoked"

@@ -124,7 +124,7 @@ class Quotas:
         wait = self.wrong_tokens.take(address, most, most)
         if wait:
             raise RateLimited(
-                "Too many wrong tokens came from your address.",
+                "Too many invalid tokens were sent from your address.",
                 limit=most,
                 retry_after=round(wait, 3),
             )

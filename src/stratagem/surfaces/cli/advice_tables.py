@@ -155,7 +155,7 @@ def show_compared(console: Console, answer: ToolComparison) -> None:
 def show_plan(console: Console, answer: WorkflowPlan) -> None:
     """Show the steps to a goal, each argument with where it comes from."""
     if not answer["steps"]:
-        console.print("No tool fits. Say it in other words, or name the tools with --tool.")
+        console.print("No tool fits. Describe it in other words, or choose the tools with --tool.")
         return
     rows = table("STEP", "TOOL", "ARGUMENT", "FROM")
     for number, step in enumerate(answer["steps"], 1):
@@ -187,7 +187,7 @@ def _plan_faults(answer: Answer) -> Iterator[str]:
     yield from (f"{name} cannot be used: {why}" for name, why in answer["invalid"].items())
     yield from (f"No tool does this: {part}" for part in answer["unmatched"])
     for part in answer["omitted"]:
-        yield f"Left out, for there are too many steps (--steps): {part}"
+        yield f"Left out, because there are too many steps (--steps): {part}"
     yield from (f"Not proven: {each}" for each in answer["unproven"])
 
 

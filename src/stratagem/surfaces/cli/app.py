@@ -189,9 +189,9 @@ def _enter_folder(given: list[str]) -> list[str]:
         os.chdir(folder)
     except OSError as error:
         raise ValidationFailed(
-            f"There is no working in {folder!r}: {error.strerror}.",
+            f"The folder {folder!r} cannot be used: {error.strerror}.",
             field="-C",
-            hint="Name a folder: stratagem -C FOLDER COMMAND.",
+            hint="Choose another folder: stratagem -C FOLDER COMMAND.",
         ) from error
     return given[2:]
 
@@ -293,6 +293,6 @@ app = typer.Typer(
 )
 app.callback(
     invoke_without_command=True,
-    epilog="What stands under Everywhere goes before or after a command, or into the environment: "
+    epilog="Options under Everywhere go before or after a command, or into the environment: "
     "STRATAGEM_DB, STRATAGEM_BRANCH and so on.",
 )(_root)

@@ -18,7 +18,7 @@ __all__ = ["show_approvals"]
 def show_approvals(console: Console, answer: ApprovalList) -> None:
     """Show each thing with everything that a decision needs."""
     if not answer["approvals"]:
-        console.print("Nothing waits for a person.")
+        console.print("Nothing is waiting for approval.")
         return
     for each in answer["approvals"]:
         console.print(printable(f"{each['id']}  {each['kind']} of {each['tool']}: {each['state']}"))

@@ -36,11 +36,13 @@ Workspace = Annotated[
 def _backup(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it must not exist yet.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The new file; it must not exist yet.")
+    ],
     workspace: Workspace = None,
     rescue: RescueOption = False,
 ) -> None:
-    """Write the whole database, every workspace with its history, into one file; examine it.
+    """Write the whole database, every workspace with its history, into one file, and verify it.
 
     The database may be in use meanwhile. A backup that was interrupted goes on when repeated.
     """
@@ -64,7 +66,7 @@ def _restore(
     workspace: Workspace = None,
     discard: Discard = False,
 ) -> None:
-    """Put a backup into a database that is empty: the one of --db, or your own.
+    """Restore a backup into an empty database: the one of --db, or your own.
 
     What was interrupted goes on when the command is repeated; until then the database cannot be
     used. With --discard it is thrown away instead, and nothing is restored.

@@ -37,7 +37,7 @@ def switch(invocation: Invocation) -> None:
         invocation.run()
     except SwitchUnavailable as error:
         raise SwitchUnavailable(
-            "Each command is a process of its own and remembers no branch.",
+            "Each command is a separate process and does not remember a branch.",
             hint=f"Add --branch {name}, or set STRATAGEM_BRANCH={name} for this shell.",
         ) from error
 
@@ -82,7 +82,7 @@ def _decision(given: str) -> tuple[str, Any]:
     conflict, separator, what = given.partition("={") if "={" in given else given.rpartition("=")
     if not separator:
         raise ValidationFailed(
-            f"{given!r} is no decision.", field="decisions", hint="Write CONFLICT=source."
+            f"{given!r} is not a decision.", field="decisions", hint="Write CONFLICT=source."
         )
     if separator == "={":
         return conflict, read_json("{" + what, field="decisions")

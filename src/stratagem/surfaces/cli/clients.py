@@ -75,35 +75,38 @@ _Outside = Annotated[
     ),
 ]
 _Hooks = Annotated[
-    bool, typer.Option("--hooks/--no-hooks", help="Remember and remind without being told.")
+    bool, typer.Option("--hooks/--no-hooks", help="Capture and recall automatically.")
 ]
 _HooksServer = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Have hooks call this running server where the client can, e.g. "
+        help="Let hooks call this running server if the client supports it, e.g. "
         "http://127.0.0.1:7459.",
     ),
 ]
 _HooksToken = Annotated[
     str | None,
-    typer.Option(metavar="VARIABLE", help="The environment variable with the token for it."),
+    typer.Option(metavar="VARIABLE", help="The environment variable that holds its token."),
 ]
 _GuidanceOption = Annotated[
     bool, typer.Option("--guidance/--no-guidance", help="Tell the agent when to use it.")
 ]
 _Toolsets = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Which tools to offer, by commas.")
+    str | None, typer.Option(metavar="NAMES", help="Which tools to offer, separated by commas.")
 ]
 _Start = Annotated[
     str | None,
     typer.Option("--command", help='How to start it, e.g. "uvx stratagem". Default: this one.'),
 ]
 _Remove = Annotated[
-    bool, typer.Option("--remove", metavar="", help="Undo it. What is remembered stays.")
+    bool, typer.Option("--remove", metavar="", help="Undo it. Stored memory stays.")
 ]
 _CheckOption = Annotated[
-    bool, typer.Option("--check", metavar="", help="Start what is set up, as the clients would.")
+    bool,
+    typer.Option(
+        "--check", metavar="", help="Test the setup: start each server as its client would."
+    ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
 
@@ -225,9 +228,9 @@ def _project_memory(session: Session, folders: Folders, *, outside: bool) -> Pat
     place = outside_memory(str(folders.here))
     if place is None:
         raise ValidationFailed(
-            "This folder is in no git repository, after which a memory outside could be named.",
+            "This folder is not in a git repository, and --outside names the memory after one.",
             field="outside",
-            hint="Leave --outside out: the memory is then in .stratagem.",
+            hint="Leave --outside out: the memory is then kept in .stratagem.",
         )
     if own.is_dir():
         raise ValidationFailed(
@@ -251,7 +254,7 @@ def _checked_server(url: str | None) -> str | None:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or parts.hostname not in _LOOPBACK:
         raise ValidationFailed(
-            f"{url[:200]!r} is no server of this machine, where alone hooks are answered.",
+            f"{url[:200]!r} is not a server on this machine, and hooks are only answered there.",
             field="hooks_server",
             hint="stratagem serve prints its address, e.g. http://127.0.0.1:7459.",
         )
@@ -376,7 +379,7 @@ def _show(session: Session, plan: SetupPlan, database: str | None) -> None:
     if database:
         session.output.line(f"+ {display_place(database)}", "green")
     for each in plan.unreadable:
-        session.output.note(f"{each.file} is left as it is: {each.reason}")
+        session.output.note(f"{each.file} is left unchanged: {each.reason}")
     for note in plan.notes:
         session.output.note(note)
 
@@ -388,7 +391,7 @@ def _difference(change: FileChange) -> list[str]:
             (change.before or "").splitlines(),
             (change.after or "").splitlines(),
             str(change.file) if change.before is not None else "(no file yet)",
-            str(change.file) if change.after is not None else "(no file any more)",
+            str(change.file) if change.after is not None else "(file removed)",
             lineterm="",
         )
     ]
@@ -412,11 +415,11 @@ def _report(
         session.output.data(_answer(plan, written, made))
         return
     for change, backup in written:
-        kept = f" What was there is in {backup.name}." if backup else ""
+        kept = f" The previous content is in {backup.name}." if backup else ""
         verb = "Removed" if change.after is None else "Wrote"
         session.output.line(f"{verb} {change.file}.{kept}")
     if made:
-        session.output.line(f"Made {display_place(made)}, the memory.")
+        session.output.line(f"Created the memory {display_place(made)}.")
     for each in plan.unreadable:
         session.output.line(f"Not changed: {each.file}. {each.reason}")
         if each.snippet:
@@ -426,7 +429,7 @@ def _report(
         session.output.line(f"{nothing}; nothing to change.")
         return
     if removes:
-        session.output.line("What was remembered is kept.")
+        session.output.line("Stored memory is kept.")
         return
     touched = {name for change, _ in written for name in change.clients}
     for client in chosen:

@@ -27,7 +27,7 @@ _OTHER_VARIABLES: Final = frozenset({"STRATAGEM_DEBUG", "STRATAGEM_JSON"})
 _SECRETS: Final = "STRATAGEM_SECRET_"
 
 
-@app.command("config", rich_help_panel="Looking after a database")
+@app.command("config", rich_help_panel="Maintenance of a database")
 @command
 def _config(session: Session) -> None:
     """Show which settings are in force, and where each comes from."""
@@ -110,6 +110,8 @@ def _show(console: Console, answer: Mapping[str, Any]) -> None:
     show(console, rows)
     if answer["unknown"]:
         names = ", ".join(map(printable, answer["unknown"]))
-        console.print(f"No settings, perhaps misspelt: {names}", style="yellow", soft_wrap=True)
+        console.print(
+            f"Unknown settings, perhaps misspelt: {names}", style="yellow", soft_wrap=True
+        )
     if not answer["files"]:
         console.print(f"No {FILE_NAME} was found.", style="dim")

@@ -64,7 +64,7 @@ def show_diagnosis(console: Console, answer: CallDiagnosis) -> None:
 
 
 def show_status(console: Console, answer: CorrectionStatus) -> None:
-    """Show whether corrections work, how they did, and what they may do."""
+    """Show whether corrections work, their figures and what they may do."""
     system, settings = answer["systemStatus"], answer["settings"] or {}
     state = {True: "on", False: "off", None: "unknown"}[system["enabled"]]
     health = "healthy" if system["healthy"] else "limited"
@@ -80,7 +80,7 @@ def show_status(console: Console, answer: CorrectionStatus) -> None:
     for tool, own in (answer["toolSettings"] or {}).items():
         say(console, f"{tool}: {_plain(own)}", "dim")
     for each in answer.get("activeCorrections") or ():
-        say(console, f"Under way: {each['toolName']}, attempt {each['attempt']}")
+        say(console, f"Running: {each['toolName']}, attempt {each['attempt']}")
 
 
 def show_configured(console: Console, answer: PolicyUpdate) -> None:
@@ -90,7 +90,7 @@ def show_configured(console: Console, answer: PolicyUpdate) -> None:
     if not answer["changesApplied"]:
         console.print("Nothing changed.")
     elif not answer["configurationUpdated"]:
-        console.print("This is what would change; nothing was.", style="dim")
+        console.print("This would change; nothing was changed.", style="dim")
 
 
 def show_tested(console: Console, answer: CorrectionTestReport) -> None:
@@ -125,10 +125,10 @@ def show_insights(console: Console, answer: CorrectionInsights) -> None:
     overall = answer["overallMetrics"]
     say(
         console,
-        f"In {answer['timeRange']['duration']}: {overall['successfulCorrections']:,} of "
-        f"{plural(overall['totalCorrections'], 'correction')} held, "
-        f"{plural(overall['refusedCalls'], 'call')} refused, "
-        f"{plural(answer['trends']['newPatternsLearned'], 'new lesson')}.",
+        f"In {answer['timeRange']['duration']}: {overall['successfulCorrections']:,} "
+        f"of {plural(overall['totalCorrections'], 'correction')} worked, "
+        f"{plural(overall['refusedCalls'], 'call')} "
+        f"refused, {plural(answer['trends']['newPatternsLearned'], 'new lesson')}.",
         "bold",
     )
     _show_rows(
@@ -163,7 +163,7 @@ def show_patterns(console: Console, answer: CorrectionPatterns) -> None:
     if "backup" in answer:
         console.print(value_text(answer["backup"]), soft_wrap=True)
     elif "restored" in answer:
-        console.print(f"Restored {answer['restored']:,}; {answer['unchanged']:,} were there.")
+        console.print(f"Restored {answer['restored']:,}; {answer['unchanged']:,} existed already.")
     elif "profile" in answer:
         _show_profile(console, answer)
     elif not answer["patterns"]:
@@ -192,7 +192,9 @@ def show_circuits(console: Console, answer: CorrectionBreakers) -> None:
         say(console, f"The breaker of {answer['toolName']} {was}.")
         return
     if not answer["circuitBreakers"]:
-        console.print("No breaker is open in this process; a server has its own, ask it there.")
+        console.print(
+            "No breaker is open in this process; a server has its own breakers: ask the server."
+        )
         return
     rows = table("TOOL", "STATE", "FAILURES", "LAST FAILURE", "REASON")
     for each in answer["circuitBreakers"]:
@@ -211,7 +213,7 @@ def _show_metrics(console: Console, metrics: Answer) -> None:
     took = metrics["averageCorrectionTime"]
     say(
         console,
-        f"{metrics['successfulCorrections']:,} of {metrics['totalCorrections']:,} held, "
+        f"{metrics['successfulCorrections']:,} of {metrics['totalCorrections']:,} worked, "
         f"{plural(metrics['refusedCalls'], 'call')} refused, "
         f"{plural(metrics['newPatternsLearned'], 'new lesson')}"
         + (f", {took:.1f} ms on average." if took is not None else "."),

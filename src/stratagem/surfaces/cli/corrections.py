@@ -42,7 +42,9 @@ def configure(
         list[str] | None,
         typer.Argument(metavar="NAME=VALUE...", help="Settings to change, such as maxRetries=2."),
     ] = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Only say what would change.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only show what would change.")
+    ] = False,
 ) -> None:
     """Take settings as NAME=VALUE, too."""
     arguments = invocation.arguments
@@ -103,6 +105,6 @@ def _read_setting(given: str) -> tuple[str, Any]:
     name, sign, value = given.partition("=")
     if not sign or not name:
         raise InvalidInput(
-            f"{given!r} is no NAME=VALUE.", field="settings", hint="For example: maxRetries=2"
+            f"{given!r} is not NAME=VALUE.", field="settings", hint="For example: maxRetries=2"
         )
     return name, read_value(value)

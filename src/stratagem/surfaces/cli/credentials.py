@@ -89,7 +89,9 @@ class _Callback:
             PermissionDenied: The user was refused.
         """
         if not self._arrived.wait(limits.SIGN_IN_SECONDS):
-            raise ExecutionTimeout("Nobody signed in in time.", limit=limits.SIGN_IN_SECONDS)
+            raise ExecutionTimeout(
+                "Nobody signed in within the time limit.", limit=limits.SIGN_IN_SECONDS
+            )
         given = self._answers[0]
         if given.get("state") != state or "code" not in given:
             reason = given.get("error", "the answer is to another sign-in")

@@ -19,7 +19,7 @@ app = typer.Typer()
 Discard = Annotated[
     bool,
     typer.Option(
-        "--discard", metavar="", help="Throw away what an interrupted run of this command wrote."
+        "--discard", metavar="", help="Delete what an interrupted run of this command wrote."
     ),
 ]
 Place = typer.Argument(help="A file, or postgresql://…; after a # one workspace of it.")
@@ -34,7 +34,7 @@ def _copy(
     target: Annotated[str, Place],
     discard: Discard = False,
 ) -> None:
-    """Copy a database, all workspaces and their history, into another that is empty.
+    """Copy a database, with all workspaces and their history, into an empty one.
 
     What was interrupted goes on where it ended when the command is repeated; until then the target
     cannot be used. With --discard it is thrown away instead, and nothing is copied.
@@ -73,7 +73,7 @@ def discard_unfinished(session: Session, target: str) -> None:
     said = ", ".join(map(printable, names))
     session.output.answer(
         {"discarded": names},
-        lambda console, _: console.print(f"Threw away the unfinished copy: {said}."),
+        lambda console, _: console.print(f"Deleted the unfinished copy: {said}."),
     )
 
 
@@ -81,8 +81,8 @@ def _show(console: Console, answer: Mapping[str, Any]) -> None:
     names = [printable(part["workspace"]) for part in answer["workspaces"]]
     ends = "The chain of each ends" if len(names) > 1 else "Its chain ends"
     console.print(
-        f"Copied {answer['events']:,} events, {answer['requests']:,} remembered requests and "
-        f"{answer['vectors']:,} vectors of {', '.join(names)}. {ends} like the source's.",
+        f"Copied {answer['events']:,} events, {answer['requests']:,} results of requests "
+        f"and {answer['vectors']:,} vectors of {', '.join(names)}. {ends} like the source's.",
         soft_wrap=True,
     )
     if answer["leftOut"]:

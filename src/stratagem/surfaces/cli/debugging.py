@@ -38,14 +38,14 @@ app.add_typer(debug, name="debug", rich_help_panel="Debugging")
 @debug.callback()
 @command
 def _debug(session: Session) -> None:
-    """Look after debug memory, share it, and see how well it does."""
+    """Maintain debug memory, share it, and see how well it works."""
     del session  # It has actions only.
 
 
 @app.command("env", rich_help_panel="Debugging")
 @command
 def _env(session: Session) -> None:
-    """Show this machine's environment, as debugging takes it."""
+    """Show this machine's environment in the form that debugging uses."""
     from stratagem.debugging.detection import detect
     from stratagem.debugging.environments import canonical
     from stratagem.surfaces.cli.tables import show_fields
@@ -196,7 +196,7 @@ def show_details(console: Console, answer: Answer) -> None:
 
 
 def show_statistics(console: Console, answer: Answer) -> None:
-    """Show what was promised and what happened, and what needs attention."""
+    """Show what was predicted and what happened, and what needs attention."""
     from stratagem.surfaces.cli.tables import show_fields
 
     counts = {name: answer[name] for name in _COUNTS}
@@ -217,7 +217,7 @@ _COUNTS: Final = (
 _STATISTICS: Final = (
     ("by month", "by_month", ("month", "lookups", "answered", "promised", "hit_rate")),
     (
-        "calibration: what was promised, and what happened",
+        "calibration: what was predicted, and what happened",
         "calibration",
         ("from", "to", "answered", "promised", "happened"),
     ),
@@ -299,4 +299,4 @@ def _show_page(console: Console, rows: Table, answer: Answer) -> None:
     if answer["results"]:
         show(console, rows)
     else:
-        console.print("Nothing fits." if answer.get("truncated") else "There is none.")
+        console.print("Nothing fits." if answer.get("truncated") else "None.")

@@ -28,10 +28,10 @@ def _demo(
     session: Session,
     *,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where to; it must not exist yet.")
+        Path, typer.Argument(metavar="FILE", help="The new file; it must not exist yet.")
     ] = Path("demo.db"),
 ) -> None:
-    """Make an example database: a month in the work of a team of agents, to look at."""
+    """Create an example database to explore: a month of work by a team of agents."""
     from stratagem.bootstrap import Settings
     from stratagem.demo import make_demo
 
@@ -46,5 +46,7 @@ def _demo(
 
 def _show(console: Console, answer: Mapping[str, Any]) -> None:
     place = shlex.quote(str(answer["path"]))
-    console.print(f"Made {answer['path']}: {answer['events']:,} events of a month.", soft_wrap=True)
-    console.print(f"Look at it:\n  {typed_command()} --db {place} console", soft_wrap=True)
+    console.print(
+        f"Created {answer['path']}: {answer['events']:,} events of a month.", soft_wrap=True
+    )
+    console.print(f"Open it:\n  {typed_command()} --db {place} console", soft_wrap=True)

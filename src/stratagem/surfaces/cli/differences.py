@@ -72,7 +72,7 @@ def show_diff(console: Console, answer: Answer) -> None:
         theirs.append(f"{plural(answer['events'], 'event')} logged")
     said = f"{there} against {here}: {', '.join(theirs) or 'nothing changed there'}"
     if answer["ours"]:
-        said += f"; {here} has moved on by {answer['ours']}"
+        said += f"; {here} changed {answer['ours']} since"
     if answer["ours_events"]:
         said += f"; {plural(answer['ours_events'], 'event')} only on {here}"
     if answer["both"]:

@@ -17,5 +17,5 @@ app.add_typer(guardrails, name="guardrails", rich_help_panel="Gateway")
 @guardrails.callback()
 @command
 def _guardrails(session: Session) -> None:
-    """Check calls of tools before they are made, and what they give."""
+    """Check calls of tools, before they are made, and their results."""
     del session  # It has actions only.

@@ -33,7 +33,7 @@ _OFF: Final = re.compile(r"^hooks_off[ \t]*=[^\n]*$", re.MULTILINE)
 
 group = typer.Typer(
     no_args_is_help=True,
-    help="Memory that works by itself: called by an agent's client at each event.",
+    help="Automatic memory: called by an agent's client at each event.",
 )
 app.add_typer(group, name="hook", rich_help_panel=_PANEL)
 
@@ -44,7 +44,7 @@ def _client_command(client: str) -> None:
     def _hook(
         session: Session,
         *,
-        event: Annotated[str, typer.Argument(help="The event, where stdin names none.")] = "",
+        event: Annotated[str, typer.Argument(help="The event, if stdin does not name it.")] = "",
     ) -> None:
         """Answer the event on stdin, in the form of this client."""
         from stratagem.hooks.command import run_hook
@@ -63,7 +63,9 @@ for _each in CLIENTS:
 def _log(
     session: Session,
     *,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many to show, newest first.")
+    ] = 20,
     text: Annotated[
         bool, typer.Option("--text", metavar="", help="Show what was injected, too.")
     ] = False,
@@ -104,7 +106,8 @@ def _show_log(console: Console, answer: Mapping[str, Any], *, text: bool) -> Non
 
 
 Switched = Annotated[
-    list[str] | None, typer.Argument(help="start, prompt, failure or capture; none: all of them.")
+    list[str] | None,
+    typer.Argument(help="start, prompt, failure or capture; default: all of them."),
 ]
 OfUser = Annotated[
     bool, typer.Option("--user", metavar="", help="For all projects, not only this one.")
@@ -151,7 +154,7 @@ def _switch(session: Session, hooks: list[str] | None, *, user: bool, on: bool) 
 def _switch_words(answer: Mapping[str, Any]) -> str:
     off = answer["off"]
     state = f"Off: {', '.join(off)}." if off else "All hooks are on."
-    words = f"{state} It is set in {answer['file']}."
+    words = f"{state} This is set in {answer['file']}."
     if answer["off_everywhere"]:
         still = ", ".join(answer["off_everywhere"])
         words += f" For all projects these are off: {still} (stratagem hook on --user)."
@@ -171,7 +174,7 @@ def _settings_file(*, user: bool) -> Path:
         raise ValidationFailed(
             "This folder has no memory of its own.",
             field="hooks",
-            hint="Add --user to switch hooks for every folder, or run `stratagem init --project`.",
+            hint="Add --user to change hooks for every folder, or run `stratagem init --project`.",
         )
     return Path(memory) / FILE_NAME
 

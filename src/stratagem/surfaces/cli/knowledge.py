@@ -80,10 +80,10 @@ def _import(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown.")],
     form: Annotated[
         Literal["auto", "jsonl", "mcp-memory", "markdown"],
-        typer.Option("--format", help="Told from the file where it is auto."),
+        typer.Option("--format", help="auto: detected from the file."),
     ] = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar="", help="Check everything, write nothing.")
+        bool, typer.Option("--dry-run", metavar="", help="Check everything without writing.")
     ] = False,
 ) -> None:
     """Read exported knowledge, the file of the MCP memory server, or notes with wikilinks.
@@ -110,15 +110,19 @@ def _graph(
     *,
     concept: Annotated[
         str | None,
-        typer.Argument(metavar="CONCEPT", help="Its id or name; else the whole graph."),
+        typer.Argument(metavar="CONCEPT", help="Its id or name; default: the whole graph."),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Where to write the picture.")
     ] = Path("concepts.html"),
-    depth: Annotated[int, typer.Option("--depth", min=1, max=5, help="How many steps.")] = 2,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, max=5, help="How many steps from it.")
+    ] = 2,
     nodes: Annotated[
         int,
-        typer.Option("--nodes", min=1, max=limits.PICTURE_CONCEPTS_MAX, help="At most so many."),
+        typer.Option(
+            "--nodes", min=1, max=limits.PICTURE_CONCEPTS_MAX, help="At most this many concepts."
+        ),
     ] = limits.PICTURE_CONCEPTS_DEFAULT,
     as_of: AsOf = None,
     force: Force = False,
@@ -131,7 +135,9 @@ def _graph(
 
     if out.exists() and not force:
         raise ValidationFailed(
-            f"There is a file at {out} already.", field="out", hint="Name another, or --force."
+            f"There is a file at {out} already.",
+            field="out",
+            hint="Choose another name, or pass --force.",
         )
     with session.runtime(must_exist=True) as runtime:
         picture = draw_graph(
@@ -164,7 +170,7 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
     if answer["left_out"]:
         lost = ", ".join(f"{name} ({count:,})" for name, count in answer["left_out"].items())
         console.print(
-            f"{answer['format']} has no place for: {lost}. The format jsonl keeps everything.",
+            f"{answer['format']} cannot hold: {lost}. The format jsonl keeps everything.",
             soft_wrap=True,
         )
 
@@ -193,7 +199,7 @@ def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:
     console.print(f"Drawn: {answer['file']} ({', '.join(_counts(answer))}).", soft_wrap=True)
     if answer["left_out"]:
         console.print(
-            f"{answer['left_out']:,} more are not in it: --nodes draws up to "
-            f"{limits.PICTURE_CONCEPTS_MAX:,}, CONCEPT draws what is around one.",
+            f"{answer['left_out']:,} more are left out: --nodes draws up to "
+            f"{limits.PICTURE_CONCEPTS_MAX:,}, CONCEPT draws what is near one.",
             soft_wrap=True,
         )

@@ -26,7 +26,7 @@ def recall(
     invocation: Invocation,
     *,
     raw: Annotated[
-        bool, typer.Option("--raw", metavar="", help="The value alone, to pipe it on.")
+        bool, typer.Option("--raw", metavar="", help="Only the value, for a pipe.")
     ] = False,
 ) -> None:
     """Show what is stored under a key, or under several."""
@@ -67,7 +67,8 @@ def events(
     invocation: Invocation,
     *,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", metavar="", help="Go on with new events as they come.")
+        bool,
+        typer.Option("--follow", "-f", metavar="", help="Continue with new events as they come."),
     ] = False,
 ) -> None:
     """Show logged events; go on with those that come where that is wanted."""

@@ -393,7 +393,7 @@ class _Parameters:
                 text = bool(given.get("text")) and each.is_any_json
                 arguments[name] = each.read(value, by_position=by_position, text=text)
                 if each.is_any_json and not text and looks_like_json(arguments[name]):
-                    session.output.note("This looks like JSON and is none, so it is taken as text.")
+                    session.output.note("This looks like JSON but is not, so it is stored as text.")
         # A namespace of the environment says where to write, and filters nothing.
         if "namespace" in self._shared and session.options.namespace_asked:
             arguments["namespace"] = session.namespace
@@ -600,9 +600,9 @@ def _check_given_once(name: str, by_position: Any, by_flag: Any) -> None:
         return
     dashed = dash_name(name)
     raise ValidationFailed(
-        f"{dashed.upper()} is there twice: {by_position!r}, and --{dashed} {by_flag!r}.",
+        f"{dashed.upper()} is given twice: {by_position!r}, and --{dashed} {by_flag!r}.",
         field=name,
-        hint="Give one of them. Behind a switch such as --worked stands no value.",
+        hint="Give one of them. A switch such as --worked takes no value.",
     )
 
 

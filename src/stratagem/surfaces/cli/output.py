@@ -139,7 +139,7 @@ class Output:
             raise typer.Exit(self.fail(error)) from error
         except PermissionError as error:
             # Of any file that a command reads or writes besides a database.
-            refused = StorageUnavailable(f"{error.filename} is not yours to use: {error.strerror}.")
+            refused = StorageUnavailable(f"You may not use {error.filename}: {error.strerror}.")
             raise typer.Exit(self.fail(refused)) from error
         except Exception as error:
             raise typer.Exit(self.fail(_defect(error))) from error
@@ -196,7 +196,7 @@ def confirm(output: Output, question: str, *, yes: bool) -> bool:
         return True
     if output.json or not sys.stdin.isatty():
         raise InvalidInput(
-            "This asks for confirmation, and there is nobody to ask.",
+            "This needs confirmation, and the input is not a terminal.",
             hint="Nothing was changed. Add --yes to do it.",
         )
     return typer.confirm(printable(question), err=True)

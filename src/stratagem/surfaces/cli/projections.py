@@ -18,12 +18,14 @@ from stratagem.surfaces.cli.session import Session, command
 __all__ = ["app"]
 
 app = typer.Typer()
-PANEL = "Read models elsewhere"
+PANEL = "External read models"
 DIFFERENT = errors.TABLE[DatabaseCorrupt.code].exit_code
 UNDELIVERED = errors.TABLE[ServiceUnavailable.code].exit_code
 
-outbox = typer.Typer(help="What read models elsewhere still have to be told.", no_args_is_help=True)
-projections = typer.Typer(help="Read models elsewhere: Neo4j and Chroma.", no_args_is_help=True)
+outbox = typer.Typer(
+    help="Changes that external read models have not received yet.", no_args_is_help=True
+)
+projections = typer.Typer(help="External read models: Neo4j and Chroma.", no_args_is_help=True)
 app.add_typer(outbox, name="outbox", rich_help_panel=PANEL)
 app.add_typer(projections, name="projections", rich_help_panel=PANEL)
 
@@ -40,7 +42,7 @@ def _outbox(session: Session) -> None:
 @projections.callback()
 @command
 def _projections(session: Session) -> None:
-    """Read models elsewhere: Neo4j and Chroma."""
+    """External read models: Neo4j and Chroma."""
     del session  # It has actions only.
 
 
@@ -59,7 +61,7 @@ def _retry(
     session: Session,
     *,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One projection; else all.")
+        str | None, typer.Argument(metavar="[NAME]", help="One projection; default: all.")
     ] = None,
 ) -> None:
     """Try again at once what waits or was given up, as far as this process can deliver it."""
@@ -103,7 +105,7 @@ def _rebuild(session: Session, *, name: Name) -> None:
         records = runtime.projections.rebuild(name, report)
     answer = {"name": name, "records": records}
     session.output.answer(
-        answer, lambda console, _: console.print(f"Made {name} anew from {records:,} records.")
+        answer, lambda console, _: console.print(f"Rebuilt {name} from {records:,} records.")
     )
 
 
@@ -129,7 +131,9 @@ def _remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
 ) -> None:
     """Keep nothing in the outbox for a read model that is no longer used."""
-    question = f"Forget {name} and all that waits for it? What it holds stays where it is."
+    question = (
+        f"Forget {name} and all changes that wait for it? The data in the external service stays."
+    )
     if not confirm(session.output, question, yes=yes):
         raise typer.Abort
     with session.runtime(must_exist=True) as runtime:
@@ -139,7 +143,7 @@ def _remove(
 
 def _show_status(console: Console, answer: Mapping[str, Any]) -> None:
     if not answer["projections"]:
-        console.print("There are no read models elsewhere, so nothing waits for any.")
+        console.print("There are no external read models, so nothing is waiting.")
     for each in answer["projections"]:
         console.print(
             f"{each['name']}: {each['pending']:,} pending, {each['failed']:,} failed, "
@@ -154,10 +158,10 @@ def _show_status(console: Console, answer: Mapping[str, Any]) -> None:
 
 def _show_retry(console: Console, answer: Mapping[str, Any]) -> None:
     if not answer["retried"]:
-        console.print("There are no read models elsewhere, so nothing waits for any.")
+        console.print("There are no external read models, so nothing is waiting.")
     for name, count in answer["retried"].items():
         left = answer["left"][name]
-        console.print(f"{name}: {count:,} had failed; {left:,} still wait.", highlight=False)
+        console.print(f"{name}: {count:,} had failed; {left:,} are still waiting.", highlight=False)
 
 
 def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
@@ -176,6 +180,6 @@ def _show_comparison(console: Console, answer: Mapping[str, Any]) -> None:
         console.print(f"{each['what']}: {each['id']}{waits}", markup=False, highlight=False)
     if answer["different"]:
         told = f"{name} differs from the log in {answer['different']:,} places."
-        console.print(f"{told} `stratagem projections rebuild {name}` makes it anew.")
+        console.print(f"{told} `stratagem projections rebuild {name}` rebuilds it.")
     else:
         console.print(f"{name} equals the log: {items:,} items.", highlight=False)

@@ -21,7 +21,7 @@ RescueOption = Annotated[
     typer.Option(
         "--rescue",
         metavar="",
-        help="Read around damage: save what can be read, and say what is lost.",
+        help="Skip damaged parts: save what can be read, and list what is lost.",
     ),
 ]
 # As many lines as still fit a screen; --json has them all.
@@ -60,7 +60,7 @@ def show_losses(console: Console, report: Mapping[str, Any], *, of: str) -> None
     if unverified:
         console.print(f"Saved, but out of the chain: {_events(len(unverified))}.")
     if lost:
-        console.print("Of a record whose newest version is lost, the one before it was saved.")
+        console.print("Where the newest version of a record is lost, the one before it was saved.")
 
 
 def _events(count: int) -> str:

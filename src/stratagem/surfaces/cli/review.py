@@ -17,7 +17,7 @@ app.add_typer(review, name="review", rich_help_panel="For agents")
 @review.callback()
 @command
 def _review(session: Session) -> None:
-    """Look through what came in by itself: keep it, pin it, correct it or throw it away."""
+    """Review what hooks captured: keep it, pin it, correct it or discard it."""
     from stratagem.operations import find
 
     answer = session.call("review_list")

@@ -33,10 +33,10 @@ def show_sandbox(output: Output, sandbox: Mapping[str, Any]) -> None:
         style = "" if ways else "yellow"
         output.line(f"Sandbox: {language}: {', '.join(ways) or 'cannot run here'}.", style)
     bounds = sandbox["limits"]
-    network = "with the permission" if sandbox["network"] else "none"
+    network = "with permission" if sandbox["network"] else "none"
     output.line(
-        f"Sandbox: network {network}; {bounds['memoryBytes'] >> 20} MB and {bounds['seconds']:g} s "
-        f"for a run unless it asks for more."
+        f"Sandbox: network {network}; {bounds['memoryBytes'] >> 20} MB and {bounds['seconds']:g} "
+        "s for each run unless it asks for more."
     )
     for advice in sandbox["advice"]:
         output.line(f"Sandbox, for more: {advice}.", "yellow")

@@ -37,7 +37,7 @@ app.add_typer(secrets, name="secrets", rich_help_panel="Gateway")
 @secrets.callback()
 @command
 def _secrets(session: Session) -> None:
-    """Keep secrets of tools encrypted, and see who may send them."""
+    """Store secrets of tools encrypted, and see which tools may send them."""
     del session  # It has actions only.
 
 

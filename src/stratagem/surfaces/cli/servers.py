@@ -66,8 +66,8 @@ def _mcp(
     session.output.json = False
     if sys.stdin.isatty():
         session.output.note(
-            "This speaks MCP on stdin and stdout: an agent's client starts it. "
-            "`stratagem init` sets a client up; Ctrl-C ends this."
+            "This server speaks MCP on stdin and stdout: an agent's client starts it. `stratagem "
+            "init` sets up a client; Ctrl-C stops this one."
         )
     run_stdio(
         replace(
@@ -144,7 +144,7 @@ def _console(
         bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")
     ] = True,
 ) -> None:
-    """Look into a database with a browser: search, history, branches, tools. Ctrl-C ends it."""
+    """Browse a database: search, history, branches, tools. Ctrl-C stops it."""
     import webbrowser
 
     from stratagem.surfaces.server.http import run

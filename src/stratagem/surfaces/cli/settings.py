@@ -106,18 +106,21 @@ SETTINGS: Final[Mapping[str, Setting]] = {
             "which database: a file, or postgresql://…",
             "FILE",
         ),
-        _shared_setting("namespace", "default", "where keys belong", "NAME"),
+        _shared_setting("namespace", "default", "the namespace of keys", "NAME"),
         _shared_setting("branch", "default", "the branch to work on", "NAME"),
         _shared_setting(
             "durability", "full", "what a write survives: power failure or kill", "full|fast"
         ),
         _shared_setting(
-            "embedder", "static", "what finds by meaning: static, minilm or none", "NAME"
+            "embedder",
+            "static",
+            "the embedder for search by meaning: static, minilm or none",
+            "NAME",
         ),
         _shared_setting(
             "auto_embed",
             "yes",
-            "no: nothing finds by meaning",
+            "no: no search by meaning",
             flag="--auto-embed/--no-auto-embed",
         ),
         _shared_setting("redaction", "basic", "what is masked: basic, strict or none", "LEVEL"),
@@ -131,7 +134,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         Setting(
             "toolsets",
             "memory,debugging",
-            "which tools a server offers, by commas",
+            "which tools a server offers, separated by commas",
             "NAMES",
         ),
         Setting(
@@ -143,13 +146,16 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         Setting(
             "expose",
             "none",
-            "registered tools offered by their own names, by commas; * and ? are wildcards",
+            "registered tools offered under their own names, separated by commas; * and "
+            "? are wildcards",
             "NAMES",
         ),
         Setting("host", "127.0.0.1", "where a server listens"),
-        Setting("port", "7437", "the port of a server, or another where that is taken"),
-        Setting("server_name", "none", "names that a server is reached by", is_repeated=True),
-        Setting("public_url", "none", "how clients reach the server behind a proxy", "URL"),
+        Setting("port", "7437", "the port of a server, or another one if it is in use"),
+        Setting(
+            "server_name", "none", "host names under which a server is reached", is_repeated=True
+        ),
+        Setting("public_url", "none", "the server's address for clients, behind a proxy", "URL"),
         Setting(
             "allow_hosts",
             "none",
@@ -161,7 +167,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         Setting(
             "allow_callables",
             "none",
-            "Python functions that registered tools may run, MODULE:* all it defines",
+            "Python functions that registered tools may run; MODULE:* allows all of a module",
             "MODULE:FUNCTION",
             "--allow-callable",
             is_repeated=True,
@@ -171,21 +177,28 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         Setting(
             "auth",
             "auto",
-            "whether a token is needed: from the first one on, or in any case",
+            "when a token is needed: once one exists, or always",
             "auto|token",
         ),
-        Setting("oauth_issuer", "none", "whose JWTs are taken", "URL"),
-        Setting("oauth_audience", "none", "whom such a JWT must be for", is_repeated=True),
-        Setting("oauth_keys", "told by the issuer", "where the issuer's keys are", "URL"),
-        Setting("workers", "1", "how many processes serve"),
-        Setting("redis", "none", "what several servers share Socket.IO events and rates by", "URL"),
+        Setting("oauth_issuer", "none", "the OAuth issuer whose JWTs are accepted", "URL"),
         Setting(
-            "max_connections", f"{limits.CONNECTIONS_MAX}", "how many connections a process takes"
+            "oauth_audience", "none", "the audience that such a JWT must have", is_repeated=True
+        ),
+        Setting("oauth_keys", "from the issuer's metadata", "where the issuer's keys are", "URL"),
+        Setting("workers", "1", "how many server processes"),
+        Setting(
+            "redis",
+            "none",
+            "the Redis server through which several servers share Socket.IO events and rates",
+            "URL",
+        ),
+        Setting(
+            "max_connections", f"{limits.CONNECTIONS_MAX}", "how many connections a process accepts"
         ),
         Setting(
             "trusted_proxy",
             "none",
-            "proxies whose word about a client's address is taken",
+            "proxies that are trusted to report a client's address",
             "ADDRESS",
             is_repeated=True,
         ),
@@ -197,8 +210,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
             of_projects=False,
         ),
         Setting("log_format", "text", "how problems and requests are logged: text or json"),
-        Setting("graph", "built in", "what answers questions about the graph of concepts"),
-        Setting("vectors", "built in", "what finds concepts by meaning"),
+        Setting("graph", "built in", "the external service for the graph of concepts"),
+        Setting("vectors", "built in", "the external service for searching concepts by meaning"),
         *(Setting(*each) for each in HOOK_SETTINGS),
     )
 }

@@ -28,8 +28,9 @@ PANEL = "For agents"
 AUDIT_DEFAULT = 50
 HOST_DEFAULT = "127.0.0.1"
 _NEEDED_NOW = (
-    "From now on every client of a server on this database needs a token, over MCP, REST and "
-    "Socket.IO; `stratagem mcp` and the command line do not. `stratagem token off` goes back."
+    "From now on every client of a server on this database needs a token, over MCP, "
+    "REST and Socket.IO; `stratagem mcp` and the command line do not. `stratagem "
+    "token off` undoes this."
 )
 Host = Annotated[str, option("host")]
 Period = Literal["hour", "day", "month"]
@@ -52,13 +53,13 @@ def _token(session: Session) -> None:
 def _create(
     session: Session,
     *,
-    name: Annotated[str, typer.Argument(help="Whose it is; never used for another.")],
+    name: Annotated[str, typer.Argument(help="The owner's name; it is never used twice.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(metavar="TOOLSET:RIGHT", help="Such as memory:read or *:write; repeatable."),
     ] = None,
     admin: Annotated[
-        bool, typer.Option("--admin", metavar="", help="Everything, in the role of admin.")
+        bool, typer.Option("--admin", metavar="", help="All rights, in the role of admin.")
     ] = False,
     workspace: Annotated[
         list[str] | None,
@@ -77,13 +78,13 @@ def _create(
         typer.Option(metavar="TOOLSET", help="Only tools of this named set; repeatable."),
     ] = None,
     calls: Annotated[
-        int | None, typer.Option(min=1, help="Calls of tools in a stretch of --per.")
+        int | None, typer.Option(min=1, help="Calls of tools in each period of --per.")
     ] = None,
     cost: Annotated[
         float | None, typer.Option(min=0, help="What those calls may cost, by their pricing.")
     ] = None,
     per: Annotated[
-        Period, typer.Option(help="When calls and cost begin anew: hour, day or month.")
+        Period, typer.Option(help="When calls and cost start from zero again: hour, day or month.")
     ] = "day",
 ) -> None:
     """Make a token. It is shown this once, and kept nowhere. With --read-only it only reads."""
@@ -149,8 +150,8 @@ def _off(
     with _access(session, must_exist=True) as access:
         count = sum(each.revoked_at is None for each in access.every())
         question = (
-            f"Revoke {count} tokens and let every program of this machine use the servers on "
-            f"{display_place(session.database)}?"
+            f"Revoke {count} tokens and let every program on this machine use the servers "
+            f"on {display_place(session.database)}?"
         )
         if not confirm(session.output, question, yes=yes):
             return
@@ -158,8 +159,8 @@ def _off(
     session.output.answer(
         answer,
         lambda console, _: console.print(
-            f"Revoked {answer['revoked']}. No client on this machine needs a token; servers that "
-            "other machines reach refuse everybody until one is made.",
+            f"Revoked {answer['revoked']}. No client on this machine needs a token; servers "
+            "that other machines can reach refuse everybody until one is created.",
             soft_wrap=True,
         ),
     )
@@ -191,7 +192,9 @@ def _check_private(host: str, server_name: list[str] | None, public_url: str | N
 def _audit(
     session: Session,
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = AUDIT_DEFAULT,
+    limit: Annotated[
+        int, typer.Option(min=1, help="How many to show, newest first.")
+    ] = AUDIT_DEFAULT,
 ) -> None:
     """Show refused authentications, administrators' acts, and changes of who may do what."""
     from stratagem.gateway.names import AUDITED
@@ -259,7 +262,7 @@ def _describe(token_: Token, now: int) -> dict[str, Any]:
 def _show_created(console: Console, answer: Mapping[str, Any]) -> None:
     opens = ", ".join(f"{name} ({role})" for name, role in answer["workspaces"].items())
     console.print(f"Token {printable(answer['name'])}: {' '.join(answer['scopes'])} in {opens}.")
-    console.print("It is shown this once:\n")
+    console.print("It is shown only once:\n")
     console.print(answer["token"], soft_wrap=True)
 
 
@@ -267,7 +270,9 @@ def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
     from stratagem.surfaces.cli.tables import show, table, when
 
     if not answer["tokens"]:
-        console.print("There is no token: whoever reaches a server on this machine may use it.")
+        console.print(
+            "There is no token: everybody who can reach a server on this machine may use it."
+        )
         return
     rows = table("NAME", "STATE", "SCOPES", "WORKSPACES", "CREATED", "EXPIRES")
     for each in answer["tokens"]:

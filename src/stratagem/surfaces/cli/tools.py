@@ -81,7 +81,7 @@ def _add(
     session: Session,
     *,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="What to call it, or the server.")
+        str | None, typer.Argument(metavar="[NAME]", help="The name of the tool or the server.")
     ] = None,
     mcp: Annotated[
         str | None, typer.Option(metavar="COMMAND|URL", help="All tools of an MCP server.")
@@ -95,7 +95,7 @@ def _add(
     file: Annotated[Path | None, typer.Option(metavar="FILE", help="A definition as JSON.")] = None,
     description: Annotated[str, typer.Option(help="What a webhook does.")] = "",
     schema: Annotated[
-        str | None, typer.Option(metavar="JSON", help="What a webhook takes: a JSON Schema.")
+        str | None, typer.Option(metavar="JSON", help="The parameters of a webhook: a JSON Schema.")
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Instead of the document's servers.")
@@ -116,7 +116,7 @@ def _add(
     ways = [way for way in (mcp, openapi, webhook, file) if way is not None]
     if len(ways) != 1:
         raise InvalidInput(
-            "Name one of --mcp, --openapi, --webhook and --file.",
+            "Give one of --mcp, --openapi, --webhook and --file.",
             hint='For example: stratagem tools add files --mcp "npx -y some-server /tmp"',
         )
     if mcp is not None:
@@ -245,7 +245,7 @@ def plan(
             "The plan cannot be run as it is.",
             field="inputs",
             missing=planned["missing"],
-            hint="Look at it without --run: it says what is missing.",
+            hint="Run it without --run to see what is missing.",
         )
     session, inputs = invocation.session, invocation.arguments.get("inputs", {})
     done = session.call("tools_pipeline", **planned["definition"], input=inputs)
@@ -281,7 +281,7 @@ def erase_executions(
     """Ask before the content of old calls is erased for good."""
     session, given = invocation.session, invocation.arguments
     days = given.get("days", limits.EXECUTION_DAYS_KEPT)
-    question = f"Erase for good what calls older than {days:g} days were made with, and gave?"
+    question = f"Erase for good the arguments and results of calls older than {days:g} days?"
     if not given.get("preview") and not confirm(session.output, question, yes=yes):
         raise typer.Abort
     invocation.show(invocation.run())
@@ -309,7 +309,7 @@ def _hint_for_shell(error: StratagemError) -> str:
 def _headers(given: list[str] | None) -> dict[str, Any]:
     pairs = [each.partition(":") for each in given or ()]
     if any(not colon for _name, colon, _value in pairs):
-        raise ValidationFailed("--header is 'NAME: VALUE'.", field="header")
+        raise ValidationFailed("--header must be 'NAME: VALUE'.", field="header")
     headers = {name.strip(): value.strip() for name, _colon, value in pairs}
     return {"headers": headers} if headers else {}
 
@@ -319,7 +319,7 @@ def _server(name: str | None, where: str, headers: Mapping[str, Any]) -> dict[st
         return {"name": name or _host_name(where), "url": where, **headers}
     command_line = shlex.split(where)
     if not command_line:
-        raise ValidationFailed("--mcp is a command, or a URL.", field="mcp")
+        raise ValidationFailed("--mcp must be a command or a URL.", field="mcp")
     return {
         "name": name or Path(command_line[-1]).name.split("@")[0] or "server",
         "command": command_line[0],
@@ -375,7 +375,7 @@ def _arguments(text: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise InvalidInput(
-            f"This is no JSON: {error}.", hint="""Quote it: '{"key": "value"}'."""
+            f"This is not JSON: {error}.", hint="""Quote it: '{"key": "value"}'."""
         ) from error
 
 
@@ -508,7 +508,7 @@ def show_work(console: Console, answer: WorkList) -> None:
         show_fields(console, answer["outcome"])
         return
     if not answer["work"]:
-        console.print("Nothing is under way.")
+        console.print("Nothing is running.")
         return
     rows = table("EXECUTION", "KIND", "NAME", "STATE", "STARTED", "SECONDS", "CALLER", "")
     for each in answer["work"]:
@@ -530,7 +530,7 @@ def show_servers(console: Console, answer: ServerList) -> None:
     from stratagem.surfaces.cli.tables import show, table
 
     if not answer["servers"]:
-        console.print("There is none yet: stratagem tools add NAME --mcp COMMAND adds one.")
+        console.print("There are none yet. Add one: stratagem tools add NAME --mcp COMMAND")
         return
     rows = table("SERVER", "WHERE", "TOOLS")
     for each in answer["servers"]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer()
-PANEL = "Looking after a database"
+PANEL = "Maintenance of a database"
 
 Form = Literal[
     "auto",
@@ -95,17 +95,16 @@ def _import(
     session: Session,
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder.")],
-    form: Annotated[
-        Form, typer.Option("--format", help="Told from the file where it is auto.")
-    ] = "auto",
+    form: Annotated[Form, typer.Option("--format", help="auto: detected from the file.")] = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar="", help="Check everything, write nothing.")
+        bool, typer.Option("--dry-run", metavar="", help="Check everything without writing.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", metavar="", help="Go on whenever it changes, until Ctrl-C.")
+        bool,
+        typer.Option("--watch", metavar="", help="Import again whenever it changes, until Ctrl-C."),
     ] = False,
     every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, max=3600, help="How often to look.")
+        float, typer.Option(metavar="SECONDS", min=0.1, max=3600, help="How often to check.")
     ] = 2.0,
 ) -> None:
     """Read an exported branch, or the memories of another tool.
@@ -171,7 +170,7 @@ def _interruptible(session: Session) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        session.output.note("Interrupted. What is written stays; import again to complete it.")
+        session.output.note("Interrupted. What was written stays; import again to complete it.")
         raise
 
 

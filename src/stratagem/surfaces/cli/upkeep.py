@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer()
-PANEL = "Looking after a database"
+PANEL = "Maintenance of a database"
 UNHEALTHY = errors.TABLE[DatabaseCorrupt.code].exit_code
 
 # What a file of SQLite's begins with, and what a Stratagem writes into that header.
@@ -41,7 +41,10 @@ def _doctor(
     *,
     expect: Annotated[
         str | None,
-        typer.Option(metavar="SEQ:HASH", help="The head an earlier run printed: finds a cut."),
+        typer.Option(
+            metavar="SEQ:HASH",
+            help="The head that an earlier run printed: detects a truncated log.",
+        ),
     ] = None,
     repair: Annotated[
         bool, typer.Option("--repair", metavar="", help="Rebuild what can be rebuilt from the log.")
@@ -64,7 +67,7 @@ def _doctor(
 @app.command("rebuild", rich_help_panel=PANEL)
 @command
 def _rebuild(session: Session) -> None:
-    """Make every read model and the index anew from the log."""
+    """Rebuild every read model and the index from the log."""
     answer = _rebuilt(session)
     session.output.answer(
         answer,
@@ -77,7 +80,7 @@ def _rebuild(session: Session) -> None:
 @app.command("embed", rich_help_panel=PANEL)
 @command
 def _embed(session: Session) -> None:
-    """Embed the texts that wait for it, so that they are found by meaning too."""
+    """Embed the texts that have no vector yet, so that they are found by meaning too."""
     with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
         embedded = runtime.foundation.index.embed_waiting(report)
         usable = runtime.foundation.index.embedder is not None
@@ -118,7 +121,7 @@ def _anchor(expect: str | None) -> tuple[int, str] | None:
     found = _ANCHOR.fullmatch(expect.strip().lower())
     if found is None:
         raise ValidationFailed(
-            f"{expect!r} is no anchor.",
+            f"{expect!r} is not a head.",
             field="expect",
             hint="It is what an earlier `stratagem doctor` or `stratagem status` gave as head.",
         )
@@ -223,25 +226,23 @@ def _verdict(report: dict[str, Any], command: str) -> str:
     if report["healthy"]:
         return (
             f"Healthy: {report['events']:,} events, an unbroken chain, read models and index equal "
-            f"to the log.\nTo find a cut next time:\n  {command} doctor --expect {report['head']}"
+            f"to the log.\nTo detect a truncated log next time:\n  {command} doctor --expect "
+            f"{report['head']}"
         )
     if all(finding["repairable"] for finding in report["findings"]):
-        return f"The log is whole. This makes the rest again from it:\n  {command} doctor --repair"
+        return f"The log is complete. This rebuilds the rest from it:\n  {command} doctor --repair"
     if report["verdict"] == "file damaged":
         return f"Every event can still be read. {_rescue(command)}"
-    return (
-        "The log itself is damaged, and nothing can make it again: restore a backup. "
-        f"{_rescue(command)}"
-    )
+    return f"The log itself is damaged and cannot be rebuilt: restore a backup. {_rescue(command)}"
 
 
 def _rescue(command: str) -> str:
     return (
-        "Everything that can still be read, with its history, is saved by\n"
+        "This saves everything that can still be read, with its history:\n"
         f"  {command} backup --rescue FILE\n"
-        "and the entries and logged events of a branch by\n"
+        "and this the entries and logged events of one branch:\n"
         f"  {command} export --rescue FILE\n"
-        "Both say what is lost. Read them into a new database:\n"
+        "Both list what is lost. Read them into a new database:\n"
         "  stratagem --db NEW.db restore FILE\n"
         "  stratagem --db NEW.db import FILE"
     )

@@ -59,7 +59,7 @@ class Channel(ABC):
                 try:
                     listener(data)
                 except Exception:  # one listener that fails must not stop the others
-                    logger.exception("a message about %s was not understood", topic)
+                    logger.exception("a message about %s could not be read", topic)
 
 
 class SendQueue:
@@ -77,7 +77,9 @@ class SendQueue:
             self._any.set()
         elif not self._full:
             self._full = True
-            logger.warning("the other processes cannot keep up, so they are not told everything")
+            logger.warning(
+                "the other processes cannot keep up, so some messages to them are dropped"
+            )
 
     async def take(self, seconds: float | None = None) -> list[Message]:
         """Wait until there are messages and remove all of them; none came within the time: []."""
@@ -111,6 +113,6 @@ def _is_encodable(message: Message) -> bool:
     try:
         orjson.dumps(message, option=_OPTIONS)
     except TypeError as error:
-        logger.warning("the other processes are not told about %s: %s", message[0], error)
+        logger.warning("messages about %s do not reach the other processes: %s", message[0], error)
         return False
     return True

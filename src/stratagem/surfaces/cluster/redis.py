@@ -49,7 +49,8 @@ def check_redis(url: str) -> None:
         ) from error
     except ValueError as error:
         raise ServiceUnavailable(
-            f"This is no address of a Redis server: {error}", hint="Such as redis://127.0.0.1:6379."
+            f"This is not the address of a Redis server: {error}",
+            hint="Such as redis://127.0.0.1:6379.",
         ) from error
 
 
@@ -95,13 +96,13 @@ class RedisChannel(Channel):
                     async with asyncio.timeout(_SILENCE_SECONDS):
                         await redis.ping()
                     if away:
-                        logger.warning("Redis is back")
+                        logger.warning("Redis answers again")
                     away = False
                     await self._exchange(redis)
             except (RedisError, OSError, TimeoutError) as error:
                 if not away:
                     why = str(error) or "it does not answer"
-                    logger.warning("Redis is away, so this process works alone: %s", why)
+                    logger.warning("Redis does not answer, so this process works alone: %s", why)
                 away = True
             # By the time the others can be reached these are no news.
             self._queue.clear()
@@ -137,7 +138,7 @@ class RedisChannel(Channel):
                 try:
                     self._read(orjson.loads(message["data"]))
                 except (ValueError, TypeError, KeyError):
-                    logger.warning("somebody else publishes on the channel in Redis")
+                    logger.warning("another program publishes on the channel in Redis")
 
     def _read(self, body: dict[str, Any]) -> None:
         if body["from"] == self.sender:

@@ -122,7 +122,7 @@ async def _act(visit: Visit, route: PageRoute) -> Response:
     fields = await _fields(visit)
     act = route.acts.get(fields.get("act", ""))
     if act is None:
-        raise RouteNotFound("This form is not known here.", hint="Load the page again.")
+        raise RouteNotFound("This form does not exist here.", hint="Load the page again.")
     done = await act(visit, fields)
     if isinstance(done, ConsolePage):
         return await render(visit, done)
@@ -142,7 +142,7 @@ async def _fields(visit: Visit) -> dict[str, str]:
     try:
         fields = dict(parse_qsl((await _body(request)).decode(), keep_blank_values=True))
     except UnicodeDecodeError as error:
-        raise ValidationFailed("A form is sent in UTF-8.", field="form") from error
+        raise ValidationFailed("The form must be sent in UTF-8.", field="form") from error
     sessions = visit.console.authenticator.sessions
     bearer = "authorization" in request.headers
     if not bearer and not sessions.is_form_token(visit.cookie, fields.pop("form_token", "")):
@@ -159,7 +159,7 @@ async def _body(request: Request) -> bytes:
         body += chunk
         if len(body) > limits.CONSOLE_FORM_BYTES_MAX:
             raise RequestTooLarge(
-                "This form holds more than a form may.", limit=limits.CONSOLE_FORM_BYTES_MAX
+                "The form is larger than the limit.", limit=limits.CONSOLE_FORM_BYTES_MAX
             )
     return bytes(body)
 

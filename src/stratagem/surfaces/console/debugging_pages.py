@@ -117,7 +117,7 @@ async def _outcome(visit: Visit, fields: dict[str, str]) -> Done:
         notes=fields.get("notes") or None,
     )
     words = "worked" if worked else "did not work"
-    return Done(_back(visit, fields), f"Recorded: it {words}. The ranking counts it from now on.")
+    return Done(_back(visit, fields), f"Recorded: it {words}. The ranking uses it from now on.")
 
 
 def _environment(text: str) -> dict[str, str]:
@@ -131,7 +131,7 @@ async def _retire(visit: Visit, fields: dict[str, str]) -> Done:
     await visit.write("retire_record", record_id=record, reason=fields.get("reason", ""))
     return Done(
         _back(visit, fields),
-        "Retired: it is not recommended and not counted any more.",
+        "Retired: it is no longer recommended or counted.",
         {"act": "restore", "record": record, "incident": fields.get("incident", "")},
         _back(visit, fields),
     )
@@ -147,7 +147,7 @@ async def _merge(visit: Visit, fields: dict[str, str]) -> Done:
         "merge_records", record_id=fields.get("record", ""), into=fields.get("into", "")
     )
     path = visit.url("/debugging/problem", id=fields.get("into", ""))
-    return Done(path, "Merged: fixes and outcomes of both stand here now.")
+    return Done(path, "Merged: the fixes and outcomes of both are here now.")
 
 
 async def _add_fix(visit: Visit, fields: dict[str, str]) -> Done:
@@ -157,7 +157,7 @@ async def _add_fix(visit: Visit, fields: dict[str, str]) -> Done:
         steps=fields.get("steps", ""),
         env=_environment(fields.get("env", "")),
     )
-    return Done(_back(visit, fields), "Added the fix. Record how it goes.")
+    return Done(_back(visit, fields), "Added the fix. Record its outcome after trying it.")
 
 
 DEBUGGING_PAGES: Final = (

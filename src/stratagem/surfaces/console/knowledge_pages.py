@@ -74,7 +74,7 @@ async def learning_path(visit: Visit) -> ConsolePage:
 async def review(visit: Visit) -> ConsolePage:
     """Show concepts that want attention."""
     data = {"review": await visit.read("review_knowledge", limit=25)}
-    return ConsolePage("knowledge_review.html", "Concepts to look at", data, "knowledge")
+    return ConsolePage("knowledge_review.html", "Concepts to review", data, "knowledge")
 
 
 def _address(visit: Visit, fields: dict[str, str]) -> str:

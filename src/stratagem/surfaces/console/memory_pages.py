@@ -75,7 +75,7 @@ def _day(text: str | None) -> tuple[str | None, str | None]:
         day = date.fromisoformat(text)
     except ValueError as error:
         raise ValidationFailed(
-            f"{text!r} is no day.", field="day", hint="Such as 2026-03-31."
+            f"{text!r} is not a day.", field="day", hint="Such as 2026-03-31."
         ) from error
     return f"{day}T00:00:00Z", f"{day + timedelta(days=1)}T00:00:00Z"
 
@@ -157,7 +157,7 @@ async def _edit(visit: Visit, fields: dict[str, str]) -> Done:
         value = read_value(fields.get("value", ""), as_json=fields.get("as") == "json")
     except orjson.JSONDecodeError as error:
         raise ValidationFailed(
-            f"This is no JSON: {error}.", field="value", hint="Correct it, or store it as text."
+            f"This is not JSON: {error}.", field="value", hint="Correct it, or store it as text."
         ) from error
     tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
     expected = fields.get("version")
@@ -217,7 +217,7 @@ async def _restore(visit: Visit, fields: dict[str, str]) -> Done:
         "strata_recall", **_place(fields), branch=visit.branch, as_of=f"@{fields['version']}"
     )
     if not was["found"]:
-        raise ResourceNotFound("That version says that the entry was forgotten.")
+        raise ResourceNotFound("In that version the entry was forgotten.")
     expected = fields.get("expected")
     stored = await visit.write(
         "strata_store",
@@ -233,7 +233,7 @@ async def _restore(visit: Visit, fields: dict[str, str]) -> Done:
 async def _pin(visit: Visit, fields: dict[str, str]) -> Done:
     was = await visit.call("strata_recall", **_place(fields), branch=visit.branch)
     if not was["found"]:
-        raise ResourceNotFound("There is nothing to pin any more.")
+        raise ResourceNotFound("The entry no longer exists, so it cannot be pinned.")
     tags = [tag for tag in was.get("tags", []) if tag != PINNED]
     pin = fields.get("act") == "pin"
     await visit.write(
@@ -244,16 +244,16 @@ async def _pin(visit: Visit, fields: dict[str, str]) -> Done:
         ttl=_seconds_left(visit, was.get("expires")),
         expected_version=was["version"],
     )
-    words = "Pinned: agents are told of it when a session starts." if pin else "No longer pinned."
+    words = "Pinned: agents see it when a session starts." if pin else "No longer pinned."
     return Done(_address(visit, fields), words)
 
 
 async def _purge(visit: Visit, fields: dict[str, str]) -> Done:
     if fields.get("confirm") != fields.get("key"):
         raise ValidationFailed(
-            "What was typed is not the key, so nothing was erased.",
+            "The text does not match the key, so nothing was erased.",
             field="confirm",
-            hint="Type the key exactly, to show that you mean it.",
+            hint="Type the key exactly to confirm.",
         )
     purged = await visit.write("strata_purge", **_place(fields))
     said = f"Erased {purged['erased']} versions for good. {purged.get('note', '')}"
@@ -336,9 +336,9 @@ async def _purge_event(visit: Visit, fields: dict[str, str]) -> Done:
     sequence = fields.get("sequence", "")
     if not sequence or fields.get("confirm") != sequence:
         raise ValidationFailed(
-            "What was typed is not the number of the event, so nothing was erased.",
+            "The text does not match the number of the event, so nothing was erased.",
             field="confirm",
-            hint="Type it exactly, to show that you mean it.",
+            hint="Type it exactly to confirm.",
         )
     await visit.write("strata_purge", sequence=whole_number(sequence, field="sequence"))
     return Done(visit.url("/sessions/events", ns=fields.get("ns")), "Erased the event for good.")

@@ -114,7 +114,7 @@ def _read(field: FormField, text: str) -> Any:
     except orjson.JSONDecodeError as error:
         words = {"number": "a number", "boolean": "true or false"}.get(field.kind, "JSON")
         raise ValidationFailed(
-            f"`{field.name}` has to be {words}.",
+            f"`{field.name}` must be {words}.",
             field=field.name,
             hint=f"Such as {_example(field.kind)}.",
         ) from error

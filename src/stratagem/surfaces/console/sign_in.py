@@ -109,7 +109,7 @@ async def _with_token(console: Console, request: Request) -> Response:
     except StratagemError as error:
         return _page(400, said=error.message, next_path=next_path)
     if principal is None:
-        said = "This server has no tokens yet, so that nothing is gained by one."
+        said = "This server has no tokens yet, so no token is needed."
         return _page(400, said=said, next_path=next_path)
     return _signed_in(request, console.authenticator.session_for(principal, secret), next_path)
 

@@ -178,7 +178,7 @@ async def _back_up(visit: Visit, fields: dict[str, str]) -> Done:
     place = visit.console.settings.database
     if is_address(place):
         raise PermissionDenied(
-            "A database on a server is backed up where files are wanted.",
+            "A PostgreSQL database is backed up from the command line.",
             hint="Run: stratagem backup FILE",
         )
     name = fields.get("file", "").strip() or "stratagem.backup"

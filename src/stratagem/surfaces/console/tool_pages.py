@@ -185,13 +185,13 @@ async def _cancel(visit: Visit, fields: dict[str, str]) -> Done:
 async def _refresh(visit: Visit, fields: dict[str, str]) -> Done:
     name = fields.get("name", "")
     await visit.write("server_refresh", name=name)
-    return Done(visit.url("/tools"), f"Listed the tools of {name} anew.")
+    return Done(visit.url("/tools"), f"Listed the tools of {name} again.")
 
 
 async def _add_server(visit: Visit, fields: dict[str, str]) -> Done:
     where = fields.get("where", "").strip()
     if not where:
-        raise ValidationFailed("Say what starts it, or its address.", field="where")
+        raise ValidationFailed("Give its command or its address.", field="where")
     if where.startswith(("http://", "https://")):
         place: dict[str, Any] = {"url": where}
     else:

@@ -165,7 +165,7 @@ class ChangeNotices:
         workspace = self._workspace(caller.workspace)
         place = await self._follow(caller, params.uri, context.protocol_version)
         if place is None or key is None:
-            words = f"Changes of {params.uri!r} are not told of; read it again."
+            words = f"Changes of {params.uri!r} are not reported; read it again."
             raise MCPError(types.INVALID_PARAMS, words, {"uri": params.uri})
         workspace.sessions.setdefault(key, context.session)
         await self._watch(caller.workspace, workspace)
@@ -245,7 +245,7 @@ class ChangeNotices:
             gateway = await asyncio.to_thread(lambda: runtime.gateway)
         except StratagemError as error:
             # The next client tries again.
-            logger.warning("changes cannot be told: %s", error.message)
+            logger.warning("changes cannot be reported: %s", error.message)
             workspace.listening = None
             return
         gateway.home.adopt()

@@ -23,7 +23,7 @@ STDERR: Final = 2
 CHUNK_BYTES: Final = 64 * 1024
 # More than this unanswered, and the client has to wait until it is read on.
 UNANSWERED_MAX: Final = 4 * limits.CALLS_AT_ONCE_MAX
-# How long an answer is waited for after the client has closed stdin.
+# How long to wait for an answer after the client has closed stdin.
 LAST_ANSWER_SECONDS: Final = 5.0
 
 

@@ -165,7 +165,7 @@ class _SessionAsker:
         except MCPError as error:
             raise QuestionRefused(error.error.code, error.error.message, error.error.data) from None
         except ValidationError:
-            words = "The question, or its answer, is not as the protocol has it."
+            words = "The question or its answer does not follow the protocol."
             raise QuestionRefused(types.INVALID_PARAMS, words) from None
         return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
 

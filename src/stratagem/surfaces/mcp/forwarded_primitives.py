@@ -145,7 +145,7 @@ class ForwardedPrimitives:
         try:
             return model.model_validate(escape_surrogates(_without_own_words(answer["result"])))
         except ValidationError as error:
-            words = f"{answer['server']} answered something that the protocol does not have."
+            words = f"{answer['server']} sent an answer that does not follow the protocol."
             raise MCPError(INTERNAL_ERROR, words, {"server": answer["server"]}) from error
 
 
@@ -179,5 +179,7 @@ def _models(model: type[ModelT], listed: Collection[Mapping[str, Any]]) -> list[
             found.append(model.model_validate(escape_surrogates(shown)))
         except ValidationError:
             # One that the protocol does not allow must not hide the others.
-            logger.warning("%s of %s is no %s", shown.get("name"), each["server"], model.__name__)
+            logger.warning(
+                "%s of %s is not a valid %s", shown.get("name"), each["server"], model.__name__
+            )
     return found

@@ -46,7 +46,8 @@ _WRITING = {
     "debugging": (
         "- record_outcome whenever a fix was tried; add_incident for a problem nobody knew."
     ),
-    "knowledge": "- create_concept what was understood, create_relationship how it hangs together.",
+    "knowledge": "- create_concept for what you understood, create_relationship for how "
+    "concepts relate.",
     "gateway": "- They are called through tool_execute.",
 }
 _ERRORS = "A call that fails says in `hint` what to do next."

@@ -135,7 +135,7 @@ class OperationTools:
                 each for each in near if name.removeprefix("strata_") in TABLE[each].also_called
             ]
             advice = (
-                "It takes a secret, which no model is to see: a person runs it, or REST."
+                "It takes a secret, which models must not see: use the command line or REST."
                 if elsewhere.confidential
                 else f"It belongs to the toolset {elsewhere.toolset!r}."
             )

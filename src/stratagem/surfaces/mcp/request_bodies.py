@@ -132,7 +132,7 @@ def _read_large(body: bytes) -> _ReadBody:
     most = limits.REQUEST_INLINE_BYTES
     rest = json.dumps(message).encode() if _is_small(message, most) else None
     if rest is None or len(rest) > most:
-        words = f"A message may take {most:,} bytes besides the arguments of a tool."
+        words = f"A message may have {most:,} bytes in addition to the arguments of a tool."
         fault = RequestTooLarge(words, limit=most)
         return _ReadBody(_UNREADABLE, fault=fault, head=_head(message))
     return _ReadBody(rest, arguments if isinstance(arguments, dict) else None)

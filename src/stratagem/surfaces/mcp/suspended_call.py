@@ -75,7 +75,7 @@ class SuspendedCall:
                 asked |= INPUT_REQUESTS.validate_python({key: question})
             except ValidationError:
                 del self._questions[key]
-                words = "The question is not as the protocol has it."
+                words = "The question does not follow the protocol."
                 answered.set_exception(QuestionRefused(types.INVALID_PARAMS, words))
         return asked
 

@@ -220,7 +220,7 @@ class ClientTasks:
         try:
             await asyncio.to_thread(running.gateway.work.keep_ended_task, item, ended)
         except StratagemError as error:
-            logger.warning("what came of the task %s is not kept: %s", item.id, error.message)
+            logger.warning("the result of the task %s was not stored: %s", item.id, error.message)
         finally:
             del self._running[item.id]
             running.kept.set()
@@ -282,7 +282,7 @@ def _without_content(task_id: str, found: WorkList, now: int) -> dict[str, Any]:
     if "error" in outcome:
         result = error_result(ExecutionFailed(outcome["error"]["message"], executionId=task_id))
     else:
-        words = f"It has ended; work_list shows what came of {task_id}."
+        words = f"It has ended; work_list shows the result of {task_id}."
         structured = {"executionId": task_id, "answer": outcome.get("answer")}
         result = types.CallToolResult(
             content=[types.TextContent(text=words)], structured_content=structured

@@ -147,7 +147,7 @@ class _WrongMethod:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         error = RouteNotFound(
-            f"{scope['method']} is not how {scope['path']} is asked.",
+            f"{scope['method']} is not allowed for {scope['path']}.",
             allowed=self._allowed,
             hint=f"Use {self._allowed}.",
         )

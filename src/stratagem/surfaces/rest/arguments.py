@@ -28,7 +28,7 @@ async def arguments_of(
     """Return the arguments that a request gives.
 
     Raises:
-        InvalidInput: The body is no JSON object.
+        InvalidInput: The body is not a JSON object.
         ValidationFailed: The query has a parameter that the route does not take.
     """
     arguments: dict[str, Any] = {}
@@ -56,7 +56,9 @@ async def _optional_body(request: Request, large_bodies: LargeBodyQueue) -> dict
     for name in body:
         if name in request.path_params or name in request.query_params:
             raise ValidationFailed(
-                f"`{name}` is in the body and in the address.", field=str(name), hint="Say it once."
+                f"`{name}` is given both in the body and in the address.",
+                field=str(name),
+                hint="Give it once.",
             )
     return dict(body)
 

@@ -79,7 +79,7 @@ def _check_reach(request: Request, caller: Caller) -> None:
         )
     if caller.read_only or not caller.may(_SCOPE, "write"):
         raise PermissionDenied(
-            "Hooks keep what was said, which this token does not allow.",
+            "Hooks store what was said, and this token does not allow writing.",
             required=f"{_SCOPE}:write",
         )
 

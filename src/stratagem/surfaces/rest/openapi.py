@@ -14,17 +14,17 @@ from stratagem.version import VERSION
 __all__ = ["document"]
 
 _STATUSES: Final = {
-    "400": "The request is no JSON object, lacks something, or has a value that cannot be taken.",
+    "400": "The request is not a JSON object, lacks a parameter, or has an invalid value.",
     "401": "A token is needed.",
     "403": "The token does not allow it.",
-    "404": "There is no such thing.",
-    "409": "It conflicts with what is there.",
+    "404": "It does not exist.",
+    "409": "It conflicts with the stored state.",
     "413": "The body is too large or too deep.",
     "422": "The file cannot be imported.",
     "429": "Too many requests; Retry-After says when.",
     "500": "A defect, or a damaged database.",
     "502": "The tool failed.",
-    "503": "A part that is needed is not there.",
+    "503": "A required service is not available.",
     "504": "The tool did not answer in time.",
     "507": "The disk is full.",
 }

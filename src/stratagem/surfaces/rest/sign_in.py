@@ -73,9 +73,10 @@ class _SignInPages:
         where = urlsplit(waiting.address).hostname or ""
         page = _page(
             f"Sign in to {waiting.server}",
-            f"You go on at {where}. What it lets Stratagem do is then done for the user "
-            f"{waiting.user} of this server. Go on only if that is you, and you have asked for it.",
-            link=(f"/oauth/continue/{state}?mark={mark}", f"Go on as {waiting.user}"),
+            f"You continue at {where}. What you allow Stratagem there is then done for the "
+            f"user {waiting.user} of this server. Continue only if that is you and you started "
+            "this sign-in.",
+            link=(f"/oauth/continue/{state}?mark={mark}", f"Continue as {waiting.user}"),
         )
         self._set_cookie(page, mark)
         return page
@@ -100,7 +101,7 @@ class _SignInPages:
         state, code = given.get("state", ""), given.get("code", "")[:_CODE_CHARS_MAX]
         mark, _, bound = request.cookies.get(_COOKIE, "").partition(".")
         if not bound or not secrets.compare_digest(bound, _bind(mark, state)):
-            return _page("Not signed in", "This browser has not begun this sign-in.", 403)
+            return _page("Not signed in", "This sign-in was started in another browser.", 403)
         try:
             if not code:
                 await self._run(state, lambda each: each.end(state))
@@ -146,7 +147,7 @@ class _SignInPages:
     def _look_for(self, state: str, workspace: str) -> None:
         """Refuse a state that no workspace knows before one is opened, and held open, for it."""
         if workspace not in self._database.workspaces():
-            raise ResourceNotFound("No such sign-in waits.", field="state")
+            raise ResourceNotFound("This sign-in does not exist or has expired.", field="state")
         with self._database.borrow(workspace) as runtime:
             runtime.gateway.sign_ins().find(state)
 

@@ -90,10 +90,10 @@ class Acceptor:
     async def _recover(self, error: OSError) -> None:
         if error.errno not in _NO_ROOM:
             # The client left between connecting and being taken.
-            logger.debug("a connection could not be taken: %s", error)
+            logger.debug("a connection could not be accepted: %s", error)
             await asyncio.sleep(0)
             return
-        logger.warning("no file is left for another connection: %s", error)
+        logger.warning("no file descriptor is left for another connection: %s", error)
         self._connections.close_one()
         await asyncio.sleep(limits.ACCEPT_PAUSE_SECONDS)
 

@@ -112,7 +112,7 @@ def connection_capacity(wanted: int) -> int:
     reserved = max(limits.FILES_RESERVED_MIN, int(soft * limits.FILES_RESERVED_SHARE))
     room = max(soft - reserved, soft // 2, 1)
     logger.warning(
-        "this process may open %s files only: it takes %s connections, not %s; raise the limit "
+        "this process may open only %s files: it accepts %s connections, not %s; raise the limit "
         "(LimitNOFILE of the unit, ulimit -n) or lower --max-connections",
         f"{soft:,}",
         f"{room:,}",

@@ -110,7 +110,9 @@ def run(
         database.close()
         with tempfile.TemporaryDirectory(prefix="stratagem-") as folder:
             if settings.redis is None and not unix_sockets_fit(folder):
-                logger.warning("without --redis each process tells its own Socket.IO clients only")
+                logger.warning(
+                    "without --redis each process sends events only to its own Socket.IO clients"
+                )
             marker = f"{folder}/console-code-used"
             keys = replace(settings.console_keys, marker=marker)
             settings = replace(settings, console_keys=keys)
@@ -326,7 +328,7 @@ def _listen(settings: ServerSettings) -> list[socket.socket]:
             return listeners
     last = f" to {settings.port + tried - 1}" if tried > 1 else ""
     raise ServiceUnavailable(
-        f"Port {settings.port}{last} on {settings.host} is taken by another program.",
+        f"Port {settings.port}{last} on {settings.host} is used by another program.",
         port=settings.port,
         hint="It may be another `stratagem serve`: use that one, or choose a port with --port.",
     )
@@ -345,7 +347,7 @@ def _address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
         return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError as error:
-        raise _unusable_address(host, "it is no IP address") from error
+        raise _unusable_address(host, "it is not an IP address") from error
 
 
 def check_exposure(settings: ServerSettings, database: Database) -> None:

@@ -164,7 +164,7 @@ def _end_process_after(seconds: float) -> None:
     """
 
     def end() -> None:
-        logger.warning("calls that did not end in time were left behind")
+        logger.warning("calls that did not end in time were abandoned")
         os._exit(0)
 
     timer = threading.Timer(seconds, end)

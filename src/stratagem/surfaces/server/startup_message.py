@@ -35,7 +35,7 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
     """Return what is printed when a server listens."""
     own = _address(settings.host, port)
     taken = (
-        "" if port == settings.port or not settings.port else f" (port {settings.port} is taken)"
+        "" if port == settings.port or not settings.port else f" (port {settings.port} is in use)"
     )
     lines = [
         f"Stratagem is listening on {own}{PATH}{taken}",
@@ -93,12 +93,12 @@ def _warnings(settings: ServerSettings, state: DatabaseState) -> list[str]:
             "",
             f"NOT READY: {state.error.message}",
             f"Hint: {state.error.hint}",
-            "It is tried again with every request; GET /ready says when it is mended.",
+            "It is tried again with every request; GET /ready shows when it works.",
         ]
     if _is_unspecified(settings.host) and not settings.known_names:
         lines += [
             "",
-            "Clients of other machines are refused until the name that they use is known:",
+            "Clients on other machines are refused until you set the host name that they use:",
             "--server-name NAME, or --public-url https://NAME behind a proxy.",
         ]
     return lines

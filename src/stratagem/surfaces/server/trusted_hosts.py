@@ -78,7 +78,7 @@ class TrustedHosts:
         if any(origin.lower() not in self._origins for origin in origins):
             return "This origin is not allowed.\n"
         if not origins and _is_embedded(headers):
-            return "This origin is not allowed: the page that asks is another's.\n"
+            return "This origin is not allowed: the request comes from a page of another site.\n"
         return None
 
 

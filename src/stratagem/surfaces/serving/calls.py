@@ -79,7 +79,7 @@ class ActiveCalls:
 def not_begun_error() -> ShuttingDown:
     """Return the error of a call that came while the server was stopping."""
     return ShuttingDown(
-        "The server is stopping; the call was not begun.",
+        "The server is stopping; the call was not started.",
         outcome="not_begun",
         repeat="safe",
         retry_after=1,
@@ -89,15 +89,15 @@ def not_begun_error() -> ShuttingDown:
 def _cut_off_error(name: str, arguments: Any) -> ShuttingDown:
     given = arguments if isinstance(arguments, Mapping) else {}
     outcome, repeat = "unknown", "unsafe"
-    hint = "Look first whether it was carried out; with a requestId it could be repeated safely."
+    hint = "Check first whether it was carried out; with a requestId it could be repeated safely."
     if _only_reads(name, given):
         outcome, repeat, hint = "nothing_to_do", "safe", "Send it again in a moment."
     elif (request := _request_id_of(given)) is not None:
         repeat = "safe_with_request_id"
         hint = f"Send it again with the same requestId ({request}): it is carried out only once."
     return ShuttingDown(
-        f"The server is stopping: {name} had {limits.STOPPING_CALL_SECONDS:g} seconds to end, and "
-        "did not.",
+        f"The server is stopping: {name} did not end within {limits.STOPPING_CALL_SECONDS:g} "
+        "seconds.",
         outcome=outcome,
         repeat=repeat,
         retry_after=1,

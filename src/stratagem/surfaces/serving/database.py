@@ -198,7 +198,7 @@ class Database:
 
         if len(self._workspaces) >= limits.WORKSPACES_OPEN_MAX:
             raise ServiceUnavailable(
-                "This server holds as many workspaces open as it can.",
+                "This server has the maximum number of workspaces open.",
                 limit=limits.WORKSPACES_OPEN_MAX,
             )
         where, of_log = place_of(self._settings.database, workspace)

@@ -83,7 +83,7 @@ def _parse(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise InvalidInput(f"The body is no JSON: {error}.") from error
+        raise InvalidInput(f"The body is not JSON: {error}.") from error
 
 
 async def read_body(request: Request) -> bytes:

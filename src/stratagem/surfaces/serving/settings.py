@@ -134,7 +134,7 @@ class ServerSettings:
         if self.public_url is None or _PUBLIC_URL.fullmatch(self.public_url):
             return
         raise ValidationFailed(
-            "This is no address by which clients could reach the server.",
+            "This is not an address by which clients can reach the server.",
             field="public_url",
             hint="Such as https://memory.example.",
         )

@@ -336,7 +336,7 @@ class Sockets:
         """Say which of the tools that an agent needs are there."""
         required = data.get("requiredTools") or []
         if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
-            raise InvalidInput("`requiredTools` is a list of names.", field="requiredTools")
+            raise InvalidInput("`requiredTools` must be a list of names.", field="requiredTools")
         available, missing, unavailable = [], [], []
         for name in required[: limits.BATCH_MAX]:
             try:

@@ -171,7 +171,7 @@ class BoundedServer(socketio.AsyncServer):  # type: ignore[misc]
         """End a socket that breaks the protocol; it is told so where it has authenticated."""
         if self.is_authenticated(eio_sid):
             error = InvalidInput(
-                "The message is no event with JSON that can be read.",
+                "The message is not an event with valid JSON.",
                 hint="Send [name, object] as the Socket.IO clients do, without binary data.",
             )
             sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
@@ -251,7 +251,7 @@ class WebsocketsOnly:
             await self._app(scope, receive, send)
             return
         error = InvalidInput(
-            "With several servers (--redis) Socket.IO takes websockets only.",
+            "With several servers (--redis) Socket.IO accepts only websockets.",
             field="transport",
             hint='Connect with io(url, {transports: ["websocket"]}).',
         )

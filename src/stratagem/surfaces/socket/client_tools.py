@@ -81,7 +81,7 @@ class ClientTools:
         caller.require("gateway", "write", "registering a provider")
         name = data.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise ValidationFailed("A provider has a `name`.", field="name")
+            raise ValidationFailed("A provider needs a `name`.", field="name")
         config = data.get("config") or {}
         asked = {"name": name, "config": config}
         _result_of(
@@ -99,7 +99,7 @@ class ClientTools:
         registered = []
         for tool in tools:
             if not isinstance(tool, Mapping):
-                raise InvalidInput(f"The provider {name} listed something that is no tool.")
+                raise InvalidInput(f"The provider {name} listed something that is not a tool.")
             definition = {"provider": name, **tool}
             answer = await self._host(client, definition, caller, _PROVIDER_EXECUTE, name)
             registered.append(answer["name"])
@@ -114,7 +114,9 @@ class ClientTools:
         is_number = isinstance(percentage, int | float) and not isinstance(percentage, bool)
         if percentage is not None and not (is_number and 0 <= percentage <= _WHOLE):
             raise ValidationFailed(
-                "`percentage` is a number from 0 to 100, or null.", field="percentage", limit=_WHOLE
+                "`percentage` must be a number from 0 to 100, or null.",
+                field="percentage",
+                limit=_WHOLE,
             )
         if message is not None and not isinstance(message, str):
             raise ValidationFailed("`message` is a text.", field="message")
@@ -237,7 +239,7 @@ class ClientTools:
         try:
             await asyncio.wait({asking, departure}, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
-                raise ExecutionFailed(f"The client left before it answered {event}.")
+                raise ExecutionFailed(f"The client disconnected before it answered {event}.")
             return asking.result()
         except (TimeoutError, socketio.exceptions.TimeoutError) as error:
             raise ExecutionFailed(

@@ -158,7 +158,7 @@ def _agent(data: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(agent, str) or not 0 < len(agent) <= _AGENT_CHARS_MAX:
         raise InvalidInput(
-            f"`agentId` is a text of at most {_AGENT_CHARS_MAX} characters.", field="agentId"
+            f"`agentId` must be text of at most {_AGENT_CHARS_MAX} characters.", field="agentId"
         )
     return agent
 
@@ -166,7 +166,7 @@ def _agent(data: Mapping[str, Any]) -> str | None:
 def _metrics(data: Mapping[str, Any]) -> bool:
     wanted = data.get("includeMetrics", False)
     if not isinstance(wanted, bool):
-        raise InvalidInput("`includeMetrics` is true or false.", field="includeMetrics")
+        raise InvalidInput("`includeMetrics` must be true or false.", field="includeMetrics")
     return wanted
 
 

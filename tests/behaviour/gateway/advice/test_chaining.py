@@ -88,7 +88,7 @@ def test_one_of_many_has_to_be_chosen(db: stratagem.Stratagem) -> None:
 
     assert answer["missing"] == ["order_id"]
     reason = answer["steps"][1]["sources"]["order_id"]["reason"]
-    assert reason == "list_orders gives several, and one has to be chosen."
+    assert reason == "list_orders returns several values; choose one."
 
 
 @proves("plan:chain")

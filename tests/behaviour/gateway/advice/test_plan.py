@@ -179,7 +179,7 @@ def test_a_tool_that_is_a_guess_is_not_run(db: stratagem.Stratagem) -> None:
     assert tools(guessed) == ["ring_bell"]
     assert guessed["runnable"] is False
     assert guessed["unproven"] == [
-        "ring_bell: it is not sure that this tool does 'noise at the door'."
+        "ring_bell: it is uncertain whether this tool does 'noise at the door'."
     ]
     assert named["runnable"] is True
 

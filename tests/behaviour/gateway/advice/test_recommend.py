@@ -220,10 +220,10 @@ def test_why_a_tool_is_recommended_is_true(db: stratagem.Stratagem) -> None:
     far = ask(db, "tell me a joke")["recommendedTools"]
 
     # In the words of the request, not in stems of them.
-    assert told["send_email"] == "It speaks of emailing; it is about something similar."
+    assert told["send_email"] == "It mentions emailing; its subject is similar."
     # The nearest of what is far is still far.
     assert all(each["relevanceScore"] < 0.2 for each in far)
-    assert not any("much the same" in each["reasoning"] for each in far)
+    assert not any("nearly the same" in each["reasoning"] for each in far)
 
 
 @proves("recommend:answer")
@@ -244,7 +244,10 @@ def test_a_hint_names_what_has_to_be_given(db: stratagem.Stratagem) -> None:
     hints = {name: each["usageHint"] for name, each in told.items()}
     assert hints["ring_bell"] == "tool_execute 'ring_bell'; its schema requires no argument."
     assert hints["send_email"] == "tool_execute 'send_email' with recipient, summary."
-    assert hints["forge_nail"] == "tool_execute 'forge_nail'; tool_help forge_nail says with what."
+    assert (
+        hints["forge_nail"] == "tool_execute 'forge_nail'; tool_help forge_nail shows "
+        "its parameters."
+    )
     assert told["forge_nail"]["parameterExamples"][0]["example"] == {"steel": 0}
 
 

@@ -127,7 +127,7 @@ def test_what_is_no_file_is_neither_waited_for_nor_an_error_of_ours(
         desk.refusal("create_directory", path=too_long),
     ]
 
-    assert "is no file" in pipe.message
+    assert "is not a file" in pipe.message
     assert {each.code for each in refused} == {"validation_error"}
     assert {each.details["limit"] for each in refused} == {255}
     assert desk.call("write_file", path=long, content="x")["created"] is True

@@ -29,7 +29,7 @@ def test_it_opens_and_corrections_are_only_offered(shop: Workshop) -> None:
 
     refused = shop.fails("search", {"Query": "tea"}, "bob")
 
-    assert "left alone" in refused.details["withheld"]
+    assert "paused" in refused.details["withheld"]
     assert refused.details["corrections"][0]["correctedParameters"] == {"query": "tea"}
     (opened,) = shop.told("circuit:opened")
     assert opened["toolName"] == "search"

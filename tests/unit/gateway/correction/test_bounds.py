@@ -50,7 +50,7 @@ def soon() -> Iterator[None]:
     ids=lambda schema: str(schema)[:40],
 )
 def test_what_is_no_schema_is_refused_by_name(schema: Any) -> None:
-    with pytest.raises(ValidationFailed, match="no JSON Schema") as refused:
+    with pytest.raises(ValidationFailed, match="not a JSON Schema") as refused:
         correct(schema, {})
 
     assert refused.value.details["field"] == "schema"

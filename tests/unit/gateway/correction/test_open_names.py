@@ -59,7 +59,7 @@ def test_a_slip_in_a_valid_call_is_offered_and_not_run(
     assert found.applied is None
     assert found.candidates[0].arguments == {"path": "a.txt", **meant}
     assert found.candidates[-1].arguments == {"path": "a.txt", **sent}
-    assert "is no parameter of it" in found.errors[0].message
+    assert "is not a parameter" in found.errors[0].message
 
 
 def test_another_spelling_of_a_parameter_is_that_parameter() -> None:
@@ -71,9 +71,9 @@ def test_another_spelling_of_a_parameter_is_that_parameter() -> None:
 @pytest.mark.parametrize(
     ("sent", "told"),
     [
-        ({"limit": 5}, "Perhaps 'max_results' is meant."),
-        ({"foo": 1}, "$.foo is no parameter"),
-        ({"filter": {"writer": "ada"}}, "$.filter.writer is no parameter"),
+        ({"limit": 5}, "Did you mean 'max_results'?"),
+        ({"foo": 1}, "$.foo is not a parameter"),
+        ({"filter": {"writer": "ada"}}, "$.filter.writer is not a parameter"),
     ],
 )
 def test_what_may_be_another_name_is_passed_on_with_a_remark(
@@ -98,7 +98,7 @@ def test_names_that_a_schema_expects_are_taken_as_they_are(others: Any) -> None:
 
     assert found.applied == sent
     assert remarks(ready(schema), sent) == [
-        "$.haed is no parameter, and was passed on as it is. Perhaps 'head' is meant."
+        "$.haed is not a parameter and was passed on unchanged. Did you mean 'head'?"
     ]
 
 

@@ -43,7 +43,7 @@ def test_a_strategy_that_is_off_is_not_tried() -> None:
     ("settings", "reason"),
     [
         ({"confidenceThreshold": 0.995}, "is below"),
-        ({"strategies": {"typeConversion": {"confidence": 1}}}, "asks for a confidence"),
+        ({"strategies": {"typeConversion": {"confidence": 1}}}, "requires a confidence"),
         ({"restrictedTools": ["weather"]}, "not corrected unasked"),
         ({"restrictedCategories": ["network"]}, "not corrected unasked"),
         ({"confirmationRequired": {"toolCategories": ["network"]}}, "confirmed first"),

@@ -354,9 +354,9 @@ def test_a_result_that_is_no_json_is_a_failure() -> None:
         function: Any = lambda give=give: give()  # noqa: E731
         function.__name__ = "give"
         function.__signature__ = inspect.Signature()
-        with pytest.raises(ExecutionFailed, match="no JSON"):
+        with pytest.raises(ExecutionFailed, match="not JSON"):
             call(function)
-    with pytest.raises(ExecutionFailed, match="no JSON"):
+    with pytest.raises(ExecutionFailed, match="not JSON"):
         call(holds_itself)
 
 
@@ -569,6 +569,6 @@ def test_a_handler_for_what_is_not_there_yet_is_a_warning() -> None:
     runner = PythonRunner()
 
     assert runner.check({"type": "python", "name": "later"}) == [
-        "No function is called 'later' here yet."
+        "No function named 'later' was added here yet."
     ]
     assert runner.check({"type": "python", "callable": "package.module:function"}) == []

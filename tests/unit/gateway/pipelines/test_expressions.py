@@ -158,7 +158,7 @@ def test_a_result_cannot_bring_a_reference_of_its_own() -> None:
 
 
 def test_a_text_with_a_hole_in_it_is_refused() -> None:
-    with pytest.raises(ValidationFailed, match="there is nothing"):
+    with pytest.raises(ValidationFailed, match="it has no value"):
         resolve("Dear ${{ input.name }}", SCOPE, field="arguments")
 
 

@@ -27,7 +27,7 @@ def _check_archive(data: bytes, expanded_max: int) -> None:
     try:
         entries = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise _Refused(f"it is no archive of its kind: {error}") from error
+        raise _Refused(f"it is not a valid archive: {error}") from error
     if len(entries) > _ENTRIES_MAX or sum(each.file_size for each in entries) > expanded_max:
         raise _Refused(f"it expands to more than {expanded_max:,} bytes")
 
@@ -127,7 +127,7 @@ def _read_pdf(data: bytes, order: Mapping[str, Any]) -> dict[str, Any]:
         raise _Refused(f"it cannot be read as PDF: {error}") from error
     text = "\n\n".join(each for each in pages if each)
     if not text:
-        raise _Refused("it has no text in it, only pictures of pages")
+        raise _Refused("it has no text, only images of pages")
     return {"text": text, "pages": len(pages)}
 
 
@@ -148,12 +148,12 @@ def _main() -> NoReturn:
     try:
         answer: dict[str, Any] = {"result": _read(data, order)}
     except _Refused as error:
-        answer = {"refused": f"`content` is no {kind} that can be taken: {error}."}
+        answer = {"refused": f"`content` is not valid {kind}: {error}."}
     except MemoryError:
         answer = {"refused": f"`content` is a {kind} that takes too much memory."}
     except Exception as error:  # noqa: BLE001 -- libraries raise anything at files made to break them
         words = f"{type(error).__name__}: {error}"[:300]
-        answer = {"refused": f"`content` is no {kind} that can be taken: {words}."}
+        answer = {"refused": f"`content` is not valid {kind}: {words}."}
     sys.stdout.write(json.dumps(answer))
     sys.exit(0)
 

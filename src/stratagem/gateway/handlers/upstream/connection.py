@@ -433,7 +433,7 @@ class UpstreamConnection:
             note_question(each.deadlines)
         clients = {None if each.asker is None else each.asker.client for each in calls}
         if len(clients) > 1:
-            words = "Several clients use this server just now; whom it asks cannot be told."
+            words = "Several clients are using this server, so it is unclear which one it asks."
             raise QuestionRefused(INVALID_REQUEST, words)
         asker = calls[0].asker if calls else None
         if asker is None:
@@ -485,7 +485,7 @@ class UpstreamConnection:
         except QuestionRefused as error:
             return ErrorData(code=error.code, message=error.message, data=error.data)
         except ValidationError:
-            return ErrorData(code=INTERNAL_ERROR, message="The client's answer is none.")
+            return ErrorData(code=INTERNAL_ERROR, message="The client's answer is not valid.")
 
     def _call_error(self, tool: str, delivery: RequestDelivery, error: MCPError) -> Exception:
         if delivery.refused:
@@ -497,11 +497,11 @@ class UpstreamConnection:
             reason = str(delivery.error) or type(delivery.error).__name__
             return self._error(f"cannot be reached: {reason}", safe=not delivery.sent)
         if self.is_over():
-            return self._error(f"went away during the call of {tool}{self._last_words()}")
+            return self._error(f"disconnected during the call of {tool}{self._last_words()}")
         said = clean_line(self._scrub(error.message), limits.UPSTREAM_ERROR_CHARS_MAX)
         if isinstance(error, ConnectionLost):
             self._stale = True
-            return self._error(f"went away during the call of {tool}: {said}")
+            return self._error(f"disconnected during the call of {tool}: {said}")
         status = (
             f" (HTTP {delivery.status})"
             if (delivery.status or 0) >= httpx2.codes.BAD_REQUEST

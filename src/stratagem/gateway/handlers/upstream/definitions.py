@@ -112,29 +112,29 @@ def read_definition(document: Mapping[str, Any]) -> ServerDefinition:
     """
     name = document.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _field_error("name", "is letters, digits, `_`, `.` and `-`, at most 64 of them")
+        raise _field_error("name", "must be at most 64 letters, digits, `_`, `.` and `-`")
     transport = document.get("transport")
     if not isinstance(transport, str) or transport not in _FIELDS:
-        raise _field_error("transport", 'is "stdio" or "http"')
+        raise _field_error("transport", 'must be "stdio" or "http"')
     if unknown := sorted(str(key) for key in document if key not in _FIELDS[transport]):
-        raise _field_error(unknown[0], f'means nothing for transport "{transport}"')
+        raise _field_error(unknown[0], f'has no meaning for transport "{transport}"')
     return _stdio(name, document) if transport == "stdio" else _http(name, document)
 
 
 def _stdio(name: str, document: Mapping[str, Any]) -> StdioServer:
     command = _text("command", document.get("command"))
     if not command.strip():
-        raise _field_error("command", "is the program to start")
+        raise _field_error("command", "must be the program to start")
     args = document.get("args") or []
     if not isinstance(args, Sequence) or isinstance(args, str):
-        raise _field_error("args", "is a list of texts")
+        raise _field_error("args", "must be a list of texts")
     if len(args) > limits.UPSTREAM_ARGS_MAX:
         raise _field_error("args", "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
     texts = tuple(_text(f"args[{at}]", arg) for at, arg in enumerate(args))
     env = _texts("env", document.get("env"))
     for key in env:
         if not _VARIABLE.fullmatch(key):
-            raise _field_error(f"env.{key}", "is no name of a variable")
+            raise _field_error(f"env.{key}", "is not the name of a variable")
     return StdioServer(name, command, texts, env)
 
 
@@ -142,7 +142,7 @@ def _http(name: str, document: Mapping[str, Any]) -> HttpServer:
     url = _text("url", document.get("url"))
     parts = _address(url)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _field_error("url", "is an http or https address")
+        raise _field_error("url", "must be an http or https address")
     if parts.username or parts.password:
         raise _field_error("url", "holds a user or password; name a secret in `headers` instead")
     headers = _texts("headers", document.get("headers"))
@@ -180,7 +180,7 @@ def _address(url: str) -> SplitResult | None:
 def _check_header(name: str, value: str) -> None:
     field_ = f"headers.{name}"
     if not _HEADER.fullmatch(name) or "\n" in value or "\r" in value:
-        raise _field_error(field_, "is no header")
+        raise _field_error(field_, "is not a header")
     if name.lower() in _RESERVED or name.lower().startswith("mcp-"):
         raise _field_error(field_, "is set by the connection itself")
     if _CREDENTIAL.search(name) and not _SECRET.search(value):
@@ -191,7 +191,7 @@ def _texts(field_: str, value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _field_error(field_, "is an object of texts")
+        raise _field_error(field_, "must be an object of texts")
     if len(value) > limits.UPSTREAM_ARGS_MAX:
         raise _field_error(field_, "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
     return {str(key): _text(f"{field_}.{key}", text) for key, text in value.items()}

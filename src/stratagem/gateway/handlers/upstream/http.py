@@ -487,7 +487,9 @@ def _redirect_error(response: httpx2.Response) -> MCPError:
     assert response.next_request is not None
     # Without what may hold secrets.
     place = response.next_request.url.copy_with(userinfo=b"", query=None, fragment=None)
-    words = f"it redirects to {place}, which is not followed: name that address if it is meant"
+    words = (
+        f"it redirects to {place}, which is not followed: use that address if it is the right one"
+    )
     return MCPError(INVALID_REQUEST, words)
 
 

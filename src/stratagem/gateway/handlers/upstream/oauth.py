@@ -300,7 +300,7 @@ async def _find_server(
 
 def _check_server(server: OAuthMetadata, expected: str, scheme: str) -> None:
     if not issuers_match(str(server.issuer), expected):
-        raise OAuthFlowError(f"the metadata of {expected} is that of {server.issuer}")
+        raise OAuthFlowError(f"the metadata of {expected} names another issuer, {server.issuer}")
     if "S256" not in (server.code_challenge_methods_supported or ()):
         raise OAuthFlowError("its authorization server does not support PKCE with S256")
     for each in (server.authorization_endpoint, server.token_endpoint):
@@ -340,7 +340,7 @@ async def _client_of(
         return OAuthClientInformationFull.model_validate(known)
     if server.registration_endpoint is None:
         raise OAuthFlowError(
-            "its authorization server registers nobody: name the `clientId` in `auth`"
+            "its authorization server does not register clients: give a `clientId` in `auth`"
         )
     said = client_metadata([redirect_uri], None)
     said["application_type"] = "web" if metadata_url else "native"

@@ -59,7 +59,7 @@ def _read_list(kind: str, items: Sequence[Any], notes: list[str]) -> tuple[Primi
             found[primitive[identifier]] = primitive
     if len(items) > limits.UPSTREAM_PRIMITIVES_MAX:
         most = limits.UPSTREAM_PRIMITIVES_MAX
-        notes.append(f"only the first {most} of {len(items)} {kind} are taken")
+        notes.append(f"only the first {most} of {len(items)} {kind} are used")
     return tuple(found.values())
 
 

@@ -176,7 +176,7 @@ async def _start(
 ) -> asyncio.subprocess.Process:
     if shutil.which(command, path=env.get("PATH")) is None:
         raise ExecutionFailed(
-            f"There is no program {command!r} to start.",
+            f"The program {command!r} was not found.",
             safe=True,
             hint="Install it, or name it with its whole path.",
         )

@@ -70,7 +70,7 @@ def read_upstream_tools(server: str, tools: Sequence[Any]) -> UpstreamTools:
             listed[label] = found
             names.add(found.name)
     if len(tools) > limits.UPSTREAM_TOOLS_MAX:
-        notes.append(f"only the first {limits.UPSTREAM_TOOLS_MAX} of {len(tools)} tools are taken")
+        notes.append(f"only the first {limits.UPSTREAM_TOOLS_MAX} of {len(tools)} tools are used")
     return UpstreamTools(tuple(listed.values()), tuple(notes))
 
 
@@ -84,7 +84,7 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
     name = _tool_name(raw)
     arguments, result = tool.get("inputSchema"), tool.get("outputSchema")
     if arguments is None:
-        notes.append(f"{name} has no input schema: any object is taken")
+        notes.append(f"{name} has no input schema: any object is accepted")
         arguments = {"type": "object"}
     if fault := _schema_fault(arguments):
         return f"{name}: its input schema {fault}", None
@@ -177,13 +177,13 @@ def read_icons(value: Any) -> tuple[dict[str, Any], ...]:
 def _schema_fault(schema: Any) -> str | None:
     """Return why a value cannot be the schema of arguments or of a result, or None."""
     if not isinstance(schema, Mapping):
-        return "is no object"
+        return "is not an object"
     if schema.get("type", "object") != "object":
         return "does not describe an object"
     try:
         size = len(orjson.dumps(schema))
     except (TypeError, ValueError, RecursionError):
-        return "is no JSON"
+        return "is not JSON"
     if size > limits.SCHEMA_BYTES_MAX:
         return f"is larger than {limits.SCHEMA_BYTES_MAX} bytes"
     return "is too deep" if _depth_over(schema, limits.VALUE_DEPTH_MAX) else None

@@ -180,10 +180,10 @@ class Upstreams:
                     return await (await link.connect()).request(what, method, params)
         except SessionEnded:
             raise ExecutionFailed(
-                f"The server {name} forgets its sessions at once.", safe=True
+                f"The server {name} loses its sessions immediately.", safe=True
             ) from None
         except TimeoutError:
-            message = f"{name} did not answer about {what} within {seconds:g} s."
+            message = f"{name} did not answer the request for {what} within {seconds:g} s."
             raise ExecutionTimeout(message, limit=seconds) from None
 
     async def follow(self, name: str, uri: str, user: str = "") -> bool:
@@ -212,7 +212,7 @@ class Upstreams:
     async def run(self, handler: Handler, run: Run) -> ContentResult:
         """Call the upstream tool; see `Runner`."""
         if handler["server"] not in self._definitions:
-            raise ServiceUnavailable(f"There is no upstream server {handler['server']!r} any more.")
+            raise ServiceUnavailable(f"The upstream server {handler['server']!r} no longer exists.")
         link = self._link(handler["server"], run.caller.actor)
         try:
             async with deadline(run.seconds):
@@ -236,7 +236,7 @@ class Upstreams:
             return await connection.call(handler["tool"], run.arguments, run.progress)
         except SessionEnded:
             raise ExecutionFailed(
-                f"The server {handler['server']} forgets its sessions at once.", safe=True
+                f"The server {handler['server']} loses its sessions immediately.", safe=True
             ) from None
 
     async def close(self) -> None:
@@ -401,7 +401,7 @@ class _Link:
         if listed != approved:
             raise PermissionDenied(
                 f"{tool} of {server} has changed since it was approved.",
-                hint="Look at its new description and schemas, and approve them.",
+                hint="Check its new description and schemas, and approve them.",
                 server=server,
                 tool=tool,
                 fingerprint=listed,
@@ -410,7 +410,7 @@ class _Link:
     def follow(self, uri: str) -> None:
         if uri not in self.followed and len(self.followed) >= limits.UPSTREAM_SUBSCRIPTIONS_MAX:
             raise ValidationFailed(
-                f"Too many resources of {self.definition.name} are followed.",
+                f"Too many subscriptions to resources of {self.definition.name}.",
                 field="uri",
                 limit=limits.UPSTREAM_SUBSCRIPTIONS_MAX,
             )
@@ -511,7 +511,7 @@ def _read_result(answer: Any, *, server: str, tool: str) -> ContentResult:
     """
     where: dict[str, Any] = {"server": server, "tool": tool}
     if not isinstance(answer, Mapping):
-        raise ExecutionFailed(f"{server} answered something that is no result.", **where)
+        raise ExecutionFailed(f"{server} answered with something that is not a result.", **where)
     if answer.get("resultType", "complete") == "input_required" or "inputRequests" in answer:
         raise ExecutionFailed(
             f"{tool} of {server} asks its user for more, and nobody is there to answer.", **where

@@ -132,7 +132,7 @@ async def test_a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_a_f
         upstreams_of(definition(port)) as upstreams,
     ):
         with pytest.raises(
-            ExecutionFailed, match="went away during the call of echo: .* without a response"
+            ExecutionFailed, match="disconnected during the call of echo: .* without a response"
         ) as failed:
             await value_of(upstreams, ECHO, run_of())
 
