@@ -30,6 +30,10 @@ class DeferredPattern:
         setattr(self, name, value)
         return value
 
+    def __reduce__(self) -> tuple[type[DeferredPattern], tuple[str, int]]:
+        # A copy has no attributes at first, and `__getattr__` would look for them without end.
+        return type(self), (self._text, self._flags)
+
 
 if TYPE_CHECKING:
     deferred_pattern = re.compile
