@@ -258,3 +258,18 @@ def test_the_example_of_each_command_is_in_its_help_and_runs(cli: Cli) -> None:
             shown.append(words[0])
 
     assert {"store", "recall", "search", "forget", "log", "history", "status"} <= set(shown)
+
+
+@pytest.mark.parametrize("words", [("call", "strata_store"), ("tools", "call", "calculator")])
+def test_a_number_that_python_does_not_read_is_refused_in_our_words(
+    cli: Cli, words: tuple[str, ...]
+) -> None:
+    given = json.dumps({"key": "k", "value": 0}).replace("0", "9" * 5000)
+
+    result = cli.run(*words, given)
+
+    said = result.output
+    assert result.exit_code == 2
+    assert "A number has 5,000 digits; the limit is 4,300." in said
+    assert "Send it as text" in said
+    assert "set_int_max_str_digits" not in said

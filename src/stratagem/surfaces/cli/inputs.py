@@ -89,9 +89,20 @@ def _decode(data: bytes) -> str:
 def _parse(words: str) -> Any:
     """Parse JSON to the letter: large integers stay exact, and NaN is not a number of JSON."""
     try:
-        return json.loads(words, parse_constant=_refuse)
+        return json.loads(words, parse_constant=_refuse, parse_int=_integer)
     except RecursionError as error:
         raise ValidationFailed("The value is nested too deeply.", field="value") from error
+
+
+def _integer(digits: str) -> int:
+    # Python reads no longer ones, and its own error speaks of a setting of the interpreter.
+    if len(digits) > (most := sys.get_int_max_str_digits()) > 0:
+        raise ValidationFailed(
+            f"A number has {len(digits):,} digits; the limit is {most:,}.",
+            limit=most,
+            hint="Send it as text, in quotes.",
+        )
+    return int(digits)
 
 
 def _refuse(constant: str) -> NoReturn:
