@@ -1,5 +1,6 @@
 """doctor on damaged files, and what export and backup save of them."""
 
+import gzip
 import json
 import os
 from contextlib import closing
@@ -12,6 +13,7 @@ import stratagem
 from tests.surfaces.cli.console import Cli
 
 KEYS = 40
+OLD_FILES = Path(__file__).parents[2] / "migrations"
 
 
 @pytest.fixture
@@ -126,3 +128,25 @@ def test_a_file_that_cannot_be_opened_is_examined_and_saved_all_the_same(filled:
     assert "Every event can still be read." in found.stdout
     assert told["entries"] == KEYS
     assert told["lost"] == []
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_damaged_file_of_an_older_format_is_told_how_it_is_saved(cli: Cli, number: int) -> None:
+    cli.database.write_bytes(gzip.decompress((OLD_FILES / f"format_{number}.db.gz").read_bytes()))
+    with closing(apsw.Connection(str(cli.database))) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'events_at'"
+        (page,) = connection.execute(query).fetchone() or (0,)
+        size = connection.pragma("page_size")
+    with cli.database.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+
+    asked = cli.run("doctor")
+    found = cli.refused("store", "k", "v", code=7)
+    cli("backup", "--rescue", "saved.backup")
+
+    assert "Open it once for writing" in asked.output
+    assert "too damaged to be upgraded" in found
+    assert "stratagem backup --rescue FILE" in found
+    cli("--db", "new.db", "restore", "saved.backup")
+    assert "Healthy" in cli("--db", "new.db", "doctor")

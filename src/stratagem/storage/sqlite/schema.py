@@ -129,9 +129,17 @@ def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
         if not _is_current(connection):
             _migrate(connection, store)
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        if isinstance(error, apsw.CorruptError):
+            # `doctor` cannot help: it reads only files that were upgraded.
+            raise DatabaseCorrupt(
+                f"The database has an older format and is too damaged to be upgraded: {error}",
+                path=store.location,
+                hint="Save what can be read with `stratagem backup --rescue FILE`, and restore "
+                "that into a new database.",
+            ) from error
         raise
 
 
