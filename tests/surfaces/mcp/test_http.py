@@ -400,6 +400,20 @@ def test_the_command_says_where_it_listens_and_stops_on_a_signal(path: Path) -> 
     assert err == ""
 
 
+def test_a_signal_right_after_the_message_ends_the_command_in_good_order(path: Path) -> None:
+    command = server_command("http", path, port=0, port_given=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            server.stdout.readline()
+            server.send_signal(signal.SIGTERM)
+            status = server.wait(timeout=60)
+        finally:
+            server.kill()
+
+    assert status == 0
+
+
 def test_a_port_that_was_asked_for_and_is_taken_is_an_error(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

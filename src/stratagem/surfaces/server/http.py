@@ -8,12 +8,15 @@ import gc
 import ipaddress
 import logging
 import multiprocessing
+import signal
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import uvicorn
@@ -103,6 +106,7 @@ def run(
     port = listeners[0].getsockname()[1]
     state = _database_state(database)
     settings = _with_console_code(settings, database, state)
+    _end_well_before_serving()
     print(message(settings, port, state), flush=True)  # noqa: T201 -- awaited
     if listening is not None:
         listening(console_address(settings, port))
@@ -119,6 +123,20 @@ def run(
             supervise(_run_worker, (settings, folder), listeners)
     else:
         _serve(settings, listeners[0], database)
+
+
+def _end_well_before_serving() -> None:
+    """Have a signal end the process with status 0 from now on, as it does once it serves.
+
+    A service manager may send it as soon as the message is printed, and until uvicorn handles
+    signals the process would be killed by it.
+    """
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)
 
 
 def _with_console_code(
