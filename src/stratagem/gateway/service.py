@@ -14,7 +14,7 @@ from stratagem.answers import read_cursor
 from stratagem.engine import moments
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
-from stratagem.gateway import inputs
+from stratagem.gateway import inputs, names
 from stratagem.gateway.calls import history, result_cache
 from stratagem.gateway.calls.answers import (
     BatchAnswer,
@@ -102,12 +102,13 @@ class Gateway:
             tool, warnings = self._registry.register(
                 transaction, view, definition, new_id, owner=self._caller.actor
             )
+            warnings += [*_secrets_to_grant(tool), *self._server_to_add(transaction, tool)]
             return {
                 "toolId": tool.id,
                 "name": tool.name,
                 "status": tool.status,
                 "version": tool.revision,
-                "validation": {"passed": True, "warnings": [*warnings, *_secrets_to_grant(tool)]},
+                "validation": {"passed": True, "warnings": warnings},
             }
 
         answer = self._write(work, given.request_id, "tool_register", definition)
@@ -139,6 +140,7 @@ class Gateway:
                 self._may_drop_rights(before, "tool_update", command)
             if tool.cost < before.cost:
                 self._may_lower_price(before, "tool_update", command)
+            warnings += self._server_to_add(transaction, tool)
             return {
                 "toolId": tool.id,
                 "name": tool.name,
@@ -626,6 +628,18 @@ class Gateway:
             if effective_state(each, "tool", tool.handler_fingerprint)[0] == "suspended"
         ]
         return {"suspendedSecrets": sorted(set(suspended))} if suspended else {}
+
+    def _server_to_add(self, reader: Reader, tool: Tool) -> Sequence[str]:
+        """Return a warning where a tool names an upstream server that was not added."""
+        if tool.handler.get("type") != "mcp":
+            return []
+        view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+        server = str(tool.handler["server"])
+        known = reader.records.current(view.lineage, names.SERVERS, server)
+        if known is not None and known.payload is not None:
+            return []
+        words = f"There is no upstream server {server!r}, so the tool cannot be called until one is"
+        return [f"{words} added: stratagem tools add {server} --mcp COMMAND"]
 
     def _may_handle(self, handler: Mapping[str, Any]) -> None:
         """Refuse code from whoever is no administrator."""

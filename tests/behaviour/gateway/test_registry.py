@@ -59,6 +59,19 @@ def test_a_registration_says_what_would_make_it_better(call: Call) -> None:
     assert "examples[0]" in warnings
 
 
+@proves("tool:register")
+def test_a_tool_of_a_server_that_was_not_added_is_registered_with_a_warning(call: Call) -> None:
+    handler = {"type": "mcp", "server": "nowhere", "tool": "add"}
+
+    registered = call("tool_register", **definition(handler=handler))
+    updated = call("tool_update", toolId=registered["toolId"], description="Another one.")
+
+    for answer in (registered, updated):
+        warnings = " ".join(answer["validation"]["warnings"])
+        assert "no upstream server 'nowhere'" in warnings
+        assert "stratagem tools add nowhere --mcp COMMAND" in warnings
+
+
 @proves("tool:bad-input")
 @pytest.mark.parametrize(
     ("change", "field"),
