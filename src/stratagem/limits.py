@@ -36,7 +36,7 @@ DECISIONS_MAX: Final = 10_000
 # More hits than this are read by nobody; the answer's budget would cut them anyway.
 SEARCH_K_DEFAULT: Final = 10
 SEARCH_K_MAX: Final = 50
-# Each page is searched anew from the top, and pages this deep are read by nobody.
+# Each page is searched again from the top, and nobody reads pages this deep.
 SEARCH_OFFSET_MAX: Final = 10_000
 # A question, or a whole error message with its stack.
 QUERY_CHARS_MAX: Final = 10_000
@@ -114,7 +114,7 @@ GENERATED_TOKENS_MAX: Final = 32_768
 GENERATION_SECONDS: Final = 120.0
 # Tokens that are turned back into text at once.
 TOKENS_MAX: Final = 100_000
-# Erasing makes the read models anew and holds all sequences in memory; the next call goes on.
+# Erasing rebuilds the read models and holds all sequences in memory; the next call continues.
 RETENTION_VERSIONS_MAX: Final = 100_000
 
 # Lineage deeper than this makes every read slow; a merge flattens it.
@@ -211,7 +211,7 @@ PICTURE_CONCEPTS_DEFAULT: Final = 200
 PICTURE_CONCEPTS_MAX: Final = 1_000
 # What the details of a picture show of an explanation; a thousand of them are half a megabyte.
 PICTURE_EXPLANATION_CHARS: Final = 500
-# When a concept is deleted, so many of its neighbours have their certainty computed anew.
+# When a concept is deleted, the certainty of this many neighbours is computed again.
 CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
 # A certainty that changes with time is kept for so many changes, the latest; before the first of
 # them it is as it was just before it. A hundred relationships with a period have two hundred.
@@ -306,11 +306,11 @@ APPROVALS_WAITING_MAX: Final = 50
 WORK_LISTED_MAX: Final = 500
 EXECUTIONS_LISTED_DEFAULT: Final = 20
 EXECUTIONS_LISTED_MAX: Final = 500
-# The newest executions of a tool, from which its speed is told.
+# The newest executions of a tool, from which its speed is computed.
 EXECUTIONS_MEASURED: Final = 1_000
 # What somebody called with, and was answered, for this long; that they called is kept.
 EXECUTION_DAYS_KEPT: Final = 90
-# A hundred years: whoever wants more wants them all.
+# A hundred years: in practice, all of them.
 EXECUTION_DAYS_KEPT_MAX: Final = 36_500
 # Of one pass: each is looked up with its copies, and all of them are erased in one transaction.
 EXECUTIONS_ERASED_MAX: Final = 20_000
@@ -373,7 +373,7 @@ UPSTREAM_LIST_SECONDS: Final = 60.0
 # After a failed start: the first wait, doubled each time, and the longest one.
 UPSTREAM_BACKOFF_SECONDS_MIN: Final = 0.5
 UPSTREAM_BACKOFF_SECONDS_MAX: Final = 30.0
-# Not every server tells of changes: a list older than this is read anew beside the next call.
+# Not every server tells of changes: a list older than this is read again beside the next call.
 UPSTREAM_LIST_AGE_SECONDS: Final = 300.0
 # A server that says all the time that its list changed is asked again this often.
 UPSTREAM_RELIST_SECONDS: Final = 0.5
@@ -398,7 +398,7 @@ PIPELINE_PARALLEL_DEFAULT: Final = 4
 PIPELINE_PARALLEL_MAX: Final = 16
 PIPELINE_ATTEMPTS_MAX: Final = 10
 PIPELINE_BACKOFF_SECONDS_DEFAULT: Final = 1.0
-# Whoever waits longer between two attempts has a schedule in mind, not a retry.
+# A longer wait between two attempts is a schedule, not a retry.
 PIPELINE_BACKOFF_SECONDS_MAX: Final = 300.0
 PIPELINE_STEP_SECONDS_MAX: Final = 3_600.0
 # The definition is kept with each run of it.
@@ -504,7 +504,7 @@ OUTBOUND_HEADER_CHARS_MAX: Final = 8_192
 OUTBOUND_CONNECTIONS_MAX: Final = 256
 OUTBOUND_IDLE_CONNECTIONS_MAX: Final = 64
 OUTBOUND_IDLE_SECONDS: Final = 60.0
-# A name with more addresses than this is no name of a service.
+# A name with more addresses than this is not the name of a service.
 OUTBOUND_ADDRESSES_MAX: Final = 32
 # Parts of one compressed answer; each costs a copy of what follows it.
 OUTBOUND_GZIP_PARTS_MAX: Final = 256
@@ -650,7 +650,7 @@ PROVIDER_DESCRIPTION_CHARS_MAX: Final = 1_024
 # More tools than this are refused by OpenAI, xAI and Gemini; Anthropic names no number.
 PROVIDER_TOOLS_MAX: Final = 128
 PROVIDER_TOOLS_ANTHROPIC_MAX: Final = 10_000
-# One answer of a model calls a handful; a list longer than this is no answer of a model.
+# One answer of a model calls a handful; a longer list is not the answer of a model.
 PROVIDER_CALLS_MAX: Final = 1_000
 # References of a schema are put in place for Gemini up to this depth, and this many in all.
 PROVIDER_SCHEMA_DEPTH_MAX: Final = 12
@@ -676,7 +676,7 @@ UNKNOWN_SOCKETS_MAX: Final = 64
 UNKNOWN_SOCKET_SECONDS: Final = 5.0
 # What such a socket may send: a token, even one of an issuer, and the name of a workspace.
 UNKNOWN_SOCKET_BYTES_MAX: Final = 32 * 1024
-# Whoever is told to wait is told so a little later, for it would only ask again.
+# A refusal to a client that has to wait is delayed a little, since it would only ask again.
 REFUSAL_PAUSE_SECONDS: Final = 0.25
 REFUSALS_PAUSED_MAX: Final = 256
 # Wrong tokens from one address within a minute, before it is told to wait.
@@ -686,7 +686,7 @@ REFUSALS_WRITTEN_SECONDS: Final = 0.5
 REFUSALS_WAITING_MAX: Final = 100
 # Databases of workspaces that one server holds open.
 WORKSPACES_OPEN_MAX: Final = 256
-# A working day: whoever comes back the next morning signs in again.
+# A working day: people sign in again the next morning.
 CONSOLE_SESSION_SECONDS: Final = 12 * 3600
 # The address that opens the console without a token stands in a terminal, and perhaps in a log.
 CONSOLE_CODE_SECONDS: Final = 30 * 60
@@ -768,7 +768,7 @@ STOPPING_SECONDS: Final = 3.0
 OAUTH_TOKEN_CHARS_MAX: Final = 16_384
 # Clocks of two machines differ by less.
 OAUTH_LEEWAY_SECONDS: Final = 30
-# Keys are fetched anew after this, and at the earliest after that when one is missing.
+# Keys are fetched again after this, and at the earliest after that when one is missing.
 OAUTH_KEYS_SECONDS: Final = 600.0
 OAUTH_KEYS_RETRY_SECONDS: Final = 10.0
 OAUTH_KEYS_MAX: Final = 100
@@ -813,7 +813,7 @@ GUARDRAILS_MAX: Final = 100
 # What a guardrail may take: a caller waits for it, twice at worst.
 GUARDRAIL_SECONDS_DEFAULT: Final = 5.0
 GUARDRAIL_SECONDS_MAX: Final = 30.0
-# Why a guardrail blocks or asks, for whoever reads the error.
+# Why a guardrail blocks or asks, for the reader of the error.
 GUARDRAIL_REASON_CHARS_MAX: Final = 500
 
 # What a span says of a tool, and of contents where somebody asks for them.
@@ -827,7 +827,7 @@ SECRETS_MAX: Final = 500
 SECRET_COMMAND_SECONDS: Final = 10.0
 # Within this time a rotated secret is noticed, and a burst of calls asks the command once.
 SECRET_COMMAND_KEPT_SECONDS: Final = 60.0
-# A person signs in within this time; after it the address is worth nothing to whoever finds it.
+# A person signs in within this time; after it the address is worthless to anybody who finds it.
 SIGN_IN_SECONDS: Final = 600
 # Each step of a sign-in asks one or two documents of an authorization server.
 SIGN_IN_REQUEST_SECONDS: Final = 15.0
