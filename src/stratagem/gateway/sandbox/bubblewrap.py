@@ -1,4 +1,4 @@
-"""The layer that runs full interpreters and programs in Linux namespaces, by bubblewrap.
+"""The layer that runs full interpreters in Linux namespaces, by bubblewrap.
 
 Code sees the folders of the system, read-only, and its working directory, if any; `/tmp` is
 private, small and temporary. Without the permission its network namespace is empty. A seccomp
@@ -51,7 +51,7 @@ class Bubblewrap:
 
     name: LayerName = "bubblewrap"
 
-    def missing_requirement(self, language: Language | None) -> str | None:
+    def missing_requirement(self, language: Language) -> str | None:
         """Return what this machine lacks, or None."""
         if reason := restrictions.filter_obstacle():
             return reason
@@ -71,7 +71,7 @@ class Bubblewrap:
         assert self._python is not None, "as above"
         argv = [self._program, *self._namespaces(task), *self._mounts(task), "--"]
         env = {**BASE_ENVIRONMENT, "HOME": _TMP, "TMPDIR": _TMP}
-        instructions = self._instructions(task, {**env, **(task.env or {})})
+        instructions = self._instructions(task, env)
         return Launch(
             [*argv, *start_command(self._python, _INSIDE)],
             env,
@@ -81,12 +81,12 @@ class Bubblewrap:
 
     def _instructions(self, task: Task, env: dict[str, str]) -> dict[str, Any]:
         as_root = os.geteuid() == 0
-        argv = list(task.argv)
+        argv: list[str] = []
         if task.mode == "node":
             assert self._node is not None, "asked for only where nothing is missing"
             env = {**env, **NODE_ENVIRONMENT}
             argv = node_argv(self._node, task.permissions)
-        # In a user namespace of its own the count begins anew.
+        # In a user namespace of its own the count starts at zero.
         processes = restrictions.count_processes(NOBODY) if as_root else 0
         return {
             "mode": task.mode,

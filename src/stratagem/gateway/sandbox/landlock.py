@@ -1,4 +1,4 @@
-"""The layer that runs full interpreters and programs without namespaces, by Landlock.
+"""The layer that runs full interpreters without namespaces, by Landlock.
 
 For machines without bubblewrap, or where namespaces are forbidden, as in most containers. The
 kernel denies access to all files except those of the system and the working directory. What
@@ -50,7 +50,7 @@ class Landlock:
 
     name: LayerName = "landlock"
 
-    def missing_requirement(self, language: Language | None) -> str | None:
+    def missing_requirement(self, language: Language) -> str | None:
         """Return what this machine lacks, or None."""
         if reason := restrictions.filter_obstacle():
             return reason
@@ -80,7 +80,7 @@ class Landlock:
             private = os.geteuid() == 0 and not interpreters.reachable_by_anyone(task.workdir)
             folder = "/proc/self/cwd" if private else task.workdir
             env |= {"HOME": folder, "TMPDIR": folder}
-        instructions = partial(self._instructions, task, {**env, **(task.env or {})})
+        instructions = partial(self._instructions, task, env)
         private_python = os.geteuid() == 0 and not self._python.reachable_by_anyone()
         argv = start_command(self._python, str(INSIDE), at_home=not private_python)
         home = self._python.home if private_python else None
@@ -89,7 +89,7 @@ class Landlock:
     def _instructions(self, task: Task, env: dict[str, str], pid: int) -> dict[str, Any]:
         as_root = os.geteuid() == 0
         uid = NOBODY if as_root else os.geteuid()
-        argv = list(task.argv)
+        argv: list[str] = []
         if task.mode == "node":
             assert self._node is not None, "asked for only where nothing is missing"
             env = {**env, **NODE_ENVIRONMENT}
@@ -114,8 +114,7 @@ class Landlock:
         }
 
     def _rules(self, task: Task) -> Iterator[tuple[str, int]]:
-        programs = task.permissions.process_execution or task.mode == "program"
-        execute = restrictions.EXECUTE if programs else 0
+        execute = restrictions.EXECUTE if task.permissions.process_execution else 0
         for path in (*interpreters.SYSTEM_FOLDERS, *interpreters.SYSTEM_FILES):
             yield path, restrictions.READ | execute
         if task.permissions.network:

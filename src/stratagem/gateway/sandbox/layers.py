@@ -7,7 +7,7 @@ in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
@@ -30,7 +30,7 @@ __all__ = [
     "start_command",
 ]
 
-Mode: TypeAlias = Literal["python", "node", "program", "monty", "quickjs"]
+Mode: TypeAlias = Literal["python", "node", "monty", "quickjs"]
 
 # A user that owns nothing and runs nothing else.
 NOBODY: Final = 65534
@@ -48,8 +48,6 @@ class Task:
     mode: Mode
     permissions: Permissions
     work: Mapping[str, Any]
-    argv: Sequence[str] = ()
-    env: Mapping[str, str] | None = None
     workdir: str | None = None
 
 
@@ -61,8 +59,8 @@ class Layer(Protocol):
         """The name of the layer in results and reports."""
         ...
 
-    def missing_requirement(self, language: Language | None) -> str | None:
-        """Return what this machine lacks to run a language (None: a program), or None."""
+    def missing_requirement(self, language: Language) -> str | None:
+        """Return what this machine lacks to run a language, or None."""
         ...
 
     def launch(self, task: Task) -> Launch:

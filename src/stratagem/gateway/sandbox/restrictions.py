@@ -54,12 +54,10 @@ LINKERS: Final = (
     "/lib/ld-musl-aarch64.so.1",
 )
 
-# The memory that an interpreter takes before any code runs: measured, with a margin. A program
-# gets no extra memory.
+# The memory that an interpreter takes before any code runs: measured, with a margin.
 _START_BYTES: Final[Mapping[Mode, int]] = {
     "python": 48 << 20,
     "node": 192 << 20,
-    "program": 0,
     "monty": 1 << 30,
     "quickjs": 128 << 20,
 }
@@ -103,9 +101,9 @@ def filter_text(task: Task, *, alone: bool, pid: int = 0) -> str:
     needs = filters.Needs(
         network=task.permissions.network,
         processes=task.permissions.process_execution or task.mode == "monty",
-        execute=task.mode in {"node", "program"},
+        execute=task.mode == "node",
         # Shared memory counts only against the limit on address space.
-        shared_memory=task.mode not in {"node", "program"},
+        shared_memory=task.mode != "node",
         alone=alone,
         own_pid=pid,
     )
@@ -116,7 +114,7 @@ def resource_limits(task: Task, *, processes: int) -> dict[str, int]:
     """Return the resource limits of a task; `processes` is how many its user has already."""
     memory = task.permissions.memory_bytes + _START_BYTES[task.mode]
     # Node reserves far more address space than it uses, and would not start.
-    counted = "RLIMIT_DATA" if task.mode in {"node", "program"} else "RLIMIT_AS"
+    counted = "RLIMIT_DATA" if task.mode == "node" else "RLIMIT_AS"
     most = {
         counted: memory,
         "RLIMIT_FSIZE": limits.SANDBOX_FILE_BYTES_MAX,

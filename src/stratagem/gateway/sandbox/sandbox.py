@@ -1,4 +1,4 @@
-"""The sandbox: runs untrusted code and programs in a layer that holds on this machine.
+"""The sandbox: runs untrusted code in a layer that holds on this machine.
 
 Simple snippets run in small interpreters, all other code in full ones isolated by bubblewrap, or
 else by Landlock. Before the first run in a layer the attacks of `trial.py` are tried on it; a
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from stratagem.gateway.sandbox.interpreter_choice import (
     find_unsupported_permissions,
 )
 from stratagem.gateway.sandbox.landlock import Landlock
-from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, Layer, Task
+from stratagem.gateway.sandbox.layers import Layer, Task
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.processes import code_result_of
 from stratagem.gateway.sandbox.results import CodeResult, Language, OnOutput
@@ -118,37 +117,6 @@ class Sandbox:
             process_result = await self._run_in(layer, known, {**work, "hand_on": False}, run)
             return code_result_of(process_result, layer.name)
         raise self._refusal(self._full, known)
-
-    async def run_process(
-        self,
-        argv: Sequence[str],
-        *,
-        permissions: Permissions,
-        env: Mapping[str, str] | None = None,
-        workdir: str | Path | None = None,
-        stdin: bytes | None = None,
-        on_output: OnOutput | None = None,
-    ) -> CodeResult:
-        """Run a program to its end and return its output and exit code; it has no `result`.
-
-        The program is one of the system, or lies in `workdir`. It may start others only if
-        `process_execution` allows it. Its environment is `env` and little else.
-
-        Raises:
-            PermissionDenied: It asks for the network, which the server does not allow.
-            ServiceUnavailable: No layer that holds can run this here.
-            ValidationFailed: There is no such program, or something is too large.
-        """
-        self._check_network(permissions)
-        command = [_find_program(argv), *argv[1:]]
-        _check_sizes("", [command, dict(env or {})], stdin)
-        layer = await self._find_holding_layer(self._full, "python")
-        if layer is None:
-            raise self._refusal(self._full, "python")
-        run = _Run(permissions, stdin, on_output, workdir)
-        with working_folder(permissions, workdir) as folder:
-            task = Task("program", permissions, {}, command, env, folder)
-            return code_result_of(await run.of(layer, task), layer.name)
 
     def self_test(self) -> list[LayerReport]:
         """Try the attacks on every layer of this machine, once; return a report on each.
@@ -266,14 +234,3 @@ def _check_size(field: str, size: int, most: int) -> None:
         raise ValidationFailed(
             f"`{field}` has {size} bytes; the limit is {most}.", field=field, limit=most
         )
-
-
-def _find_program(argv: Sequence[str]) -> str:
-    if not argv or not all(isinstance(part, str) and "\0" not in part for part in argv):
-        raise ValidationFailed("`argv` must be a program and its arguments.", field="argv")
-    if argv[0].startswith("/"):
-        return argv[0]
-    found = shutil.which(argv[0], path=BASE_ENVIRONMENT["PATH"]) if "/" not in argv[0] else None
-    if found is None:
-        raise ValidationFailed(f"There is no program `{argv[0]}`.", field="argv")
-    return found

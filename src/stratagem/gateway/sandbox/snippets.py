@@ -42,7 +42,7 @@ class _SmallInterpreter:
     _language: Language
     _module: str
 
-    def missing_requirement(self, language: Language | None) -> str | None:
+    def missing_requirement(self, language: Language) -> str | None:
         """Return what this machine lacks, or None."""
         if language != self._language:
             return f"{self.name} runs {self._language} only"
@@ -123,7 +123,7 @@ class Monty(_SmallInterpreter):
     _language = "python"
     _module = "pydantic_monty"
 
-    def missing_requirement(self, language: Language | None) -> str | None:
+    def missing_requirement(self, language: Language) -> str | None:
         """Return what this machine lacks, or None."""
         reason = super().missing_requirement(language)
         return reason or (None if self._worker is not None else _INSTALL)

@@ -36,7 +36,7 @@ def named(value: Any) -> str:
     return str(getattr(value, "name", value))
 
 
-def need(layer: Layer, language: Language | None) -> None:
+def need(layer: Layer, language: Language) -> None:
     """Skip, with the reason, where a layer cannot run."""
     if sys.platform != "linux" and layer.name in {"bubblewrap", "landlock"}:
         pytest.skip("only on Linux")

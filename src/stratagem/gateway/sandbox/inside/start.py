@@ -15,7 +15,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Follow the instructions; for a program this does not return."""
+    """Follow the instructions; for JavaScript in Node this does not return."""
     # Meant for this process alone, not for its children.
     os.environ.pop("PYTHONHOME", None)
     descriptor = int(sys.argv[1])
@@ -40,16 +40,14 @@ def main() -> None:
 
 
 def execute(descriptor: int, instructions: dict[str, Any]) -> None:
-    """Replace this process by a program; only Node keeps the socket, for its result."""
-    os.set_inheritable(descriptor, instructions["mode"] == "node")
-    executable, *arguments = instructions["argv"]
-    argv = [executable, *arguments]
-    if instructions["mode"] == "node":
-        # Opened before privileges are dropped: both may be accessible to root only.
-        program = f"/proc/self/fd/{seal_copy('node_code.js')}"
-        given = {"{socket}": str(descriptor), "{program}": program}
-        argv = [executable, *(given.get(part, part) for part in arguments)]
-        executable = f"/proc/self/fd/{os.open(executable, os.O_PATH)}"
+    """Replace this process by Node, which keeps the socket for its result."""
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 -- it takes no name
+    name, *arguments = instructions["argv"]
+    # Opened before privileges are dropped: both may be accessible to root only.
+    program = f"/proc/self/fd/{seal_copy('node_code.js')}"
+    given = {"{socket}": str(descriptor), "{program}": program}
+    argv = [name, *(given.get(part, part) for part in arguments)]
+    executable = f"/proc/self/fd/{os.open(name, os.O_PATH)}"
     harden(instructions)
     send(descriptor, {"ready": True})
     try:
