@@ -162,7 +162,7 @@ class MissingRequired(StratagemError):
 
 
 class ValidationFailed(StratagemError):
-    """A parameter has a value that cannot be taken."""
+    """A parameter has an invalid value."""
 
     code = "validation_error"
     hint_default = "Correct the parameter and call again; nothing was written."
@@ -299,7 +299,7 @@ class MergeConflict(StratagemError):
 
 
 class TransactionConflict(StratagemError):
-    """A record that a transaction changed was changed by somebody else meanwhile."""
+    """Another caller changed a record that the transaction changed too."""
 
     code = "transaction_conflict"
     hint_default = "Begin a new transaction, read again, and repeat the work."
@@ -313,7 +313,7 @@ class TransactionEnded(StratagemError):
 
 
 class VersionErased(StratagemError):
-    """At that moment there was a version whose content was erased since, by retention."""
+    """The version that was current at that moment was erased by retention."""
 
     code = "version_erased"
     hint_default = (
@@ -323,7 +323,7 @@ class VersionErased(StratagemError):
 
 
 class NotInTransaction(StratagemError):
-    """What was asked for cannot be part of a transaction."""
+    """The operation cannot be part of a transaction."""
 
     code = "not_in_transaction"
     hint_default = "Call it before the transaction begins or after it has ended."
@@ -351,14 +351,14 @@ class ReadOnly(StratagemError):
 
 
 class ImportRefused(StratagemError):
-    """The file is damaged, or not in a form that can be imported."""
+    """The file is damaged, or not in a format that can be imported."""
 
     code = "import_refused"
     hint_default = "Nothing was imported. Export the file again, or name its format."
 
 
 class StorageBusy(StratagemError):
-    """Another process held the database for too long."""
+    """Another process locked the database for too long."""
 
     code = "storage_busy"
     hint_default = "Nothing was written. Try again."
@@ -384,14 +384,14 @@ class StorageUnavailable(StratagemError):
 
 
 class RouteNotFound(StratagemError):
-    """No route of the server takes this path, or not this way."""
+    """The server has no route for this path, or not with this method."""
 
     code = "not_found"
     hint_default = "GET /api/openapi.json lists every route."
 
 
 class DatabaseNotFound(StratagemError):
-    """There is no database at this place, and a read makes none."""
+    """There is no database at this place, and reading does not create one."""
 
     code = "database_not_found"
     hint_default = "Choose another database, or store something first."
@@ -423,7 +423,7 @@ class CopyUnfinished(StratagemError):
 
 
 class ServiceUnavailable(StratagemError):
-    """A part that this operation needs is not there."""
+    """A part that this operation needs is not available."""
 
     code = "service_unavailable"
     hint_default = "Operations that do not need it still work."
@@ -505,14 +505,14 @@ class PermissionDenied(StratagemError):
 
 
 class Unauthenticated(StratagemError):
-    """Nobody is known by this token, or there is none."""
+    """The token is missing or not known."""
 
     code = "unauthenticated"
     hint_default = "Send a valid token: Authorization: Bearer ..."
 
 
 class SecretUnavailable(StratagemError):
-    """A secret cannot be had: it was not set, or cannot be encrypted or read."""
+    """A secret is not available: it was not set, or cannot be encrypted or read."""
 
     code = "secret_unavailable"
     hint_default = "See: stratagem secrets list"
@@ -526,21 +526,21 @@ class AuthorizationRequired(StratagemError):
 
 
 class GuardrailBlocked(StratagemError):
-    """A guardrail does not let the call, or its result, pass."""
+    """A guardrail blocked the call or its result."""
 
     code = "guardrail_blocked"
     hint_default = "Call it with other arguments, or ask an administrator about the guardrail."
 
 
 class GuardrailFailed(StratagemError):
-    """A guardrail did not work, so that the call was refused."""
+    """A guardrail failed, so the call was refused."""
 
     code = "guardrail_failed"
     hint_default = "An administrator has to correct or remove it: stratagem guardrails list"
 
 
 class RateLimited(StratagemError):
-    """The caller asked too often."""
+    """The caller sent too many requests."""
 
     code = "rate_limited"
     hint_default = "Wait for `retry_after` seconds, then call again."
@@ -548,14 +548,14 @@ class RateLimited(StratagemError):
 
 
 class BudgetExceeded(StratagemError):
-    """A tool, or a token, was called as often as its budget allows, or has cost as much."""
+    """The budget of a tool or a token, in calls or cost, is used up."""
 
     code = "budget_exceeded"
     hint_default = "Wait until it resets, or ask an administrator for a larger budget."
 
 
 class RequestTooLarge(StratagemError):
-    """The request is larger or deeper than can be taken."""
+    """The request is larger or deeper than the limit."""
 
     code = "request_too_large"
     hint_default = "Send less at once."
@@ -578,7 +578,7 @@ class ShuttingDown(StratagemError):
 
 
 class CorrectionUnavailable(StratagemError):
-    """The arguments do not fit, and the part that could correct them does not work."""
+    """The arguments do not fit, and the service that corrects them does not work."""
 
     code = "auto_correction_unavailable"
     hint_default = "Correct the arguments yourself; the details say what is wrong with them."
@@ -610,7 +610,7 @@ class EmbeddingFailed(StratagemError):
 
 
 class InternalFault(StratagemError):
-    """A defect of Stratagem's own."""
+    """A defect of Stratagem itself."""
 
     code = "internal_error"
     hint_default = "This is a defect: please report it with the message."

@@ -1,4 +1,4 @@
-"""The Markdown files below a folder, for whoever imports them.
+"""The Markdown files below a folder, for importers.
 
 A folder may come from anywhere: a download, a repository, another user. So only regular files
 that lie in the folder itself are read. A link could lead to any file of the machine and is never

@@ -487,7 +487,7 @@ class Operation:
 
 
 class Hints(TypedDict, total=False):
-    """What a row may say of an operation besides."""
+    """Optional hints of a row about its operation."""
 
     answer_fields: tuple[str, ...]
     read_only: bool

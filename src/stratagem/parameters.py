@@ -104,7 +104,7 @@ _TYPE_WORDS: Final = {
 # By identity: its mappings have no hash, and a union of annotated types needs one.
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """What is said about a parameter besides its type and default.
+    """The description and bounds of a parameter, beside its type and default.
 
     `description` stands wherever the parameter is explained. `quiet`: the list of tools that a
     model is shown leaves it out, because the name says enough and each conversation pays for it.

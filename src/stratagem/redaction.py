@@ -1,4 +1,4 @@
-"""What must not be kept: secrets, and what says who somebody is.
+"""What must not be stored: secrets and personal data.
 
 Rules are tried in the order of their tables, each over the whole text. `basic` masks what is a
 secret or personal by its shape or by the name before it, and leaves hashes, versions, packages

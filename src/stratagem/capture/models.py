@@ -39,7 +39,7 @@ class CapturedItem(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class ReviewList(DisplayableResult):
-    """A page of what came in, newest first."""
+    """A page of captured memory, newest first."""
 
     results: list[CapturedItem]
     truncated: bool

@@ -1,4 +1,4 @@
-"""Looking through what came in by itself, and deciding about it.
+"""Review of captured memory: listing it, and deciding about it.
 
 Logged events never change, so a decision is a record of its own, under the id that the event was
 captured with: branches merge it like any other. What is pinned, or corrected, becomes an entry;
@@ -67,7 +67,7 @@ Ids = Annotated[Sequence[str], Param("From review_list", plural="id", aliases=("
 
 
 class Review(BoundSystem):
-    """What came in by itself, and what is decided about it."""
+    """Captured memory, and what is decided about it."""
 
     def list(
         self,

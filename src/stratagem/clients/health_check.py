@@ -60,7 +60,7 @@ _HANDSHAKE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of starting one thing that a client is set up to start."""
+    """The result of starting one thing that a client is set up to start."""
 
     client: str
     scope: Scope

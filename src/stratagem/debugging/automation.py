@@ -1,4 +1,4 @@
-"""Debug memory where nobody asks: what a hook shows when a command fails, and what it reports."""
+"""Automatic debug memory: what a hook shows when a command fails, and what it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking after debug memory: listing, editing, retiring, merging, splitting and erasing.
+"""Maintenance of debug memory: listing, editing, retiring, merging, splitting and erasing.
 
 Every change is a new version of a record, so it can be seen, undone, and merged between branches.
 Evidence is never copied: a record that was merged away points to its replacement and is read with
@@ -79,7 +79,7 @@ class _PageRequest(NamedTuple):
 
 
 class CuratedDebugging(Debugging):
-    """Debugging, with what those who look after its records need."""
+    """Debugging, with the operations that maintain its records."""
 
     def list_incidents(
         self,

@@ -1,4 +1,4 @@
-"""The operations by which debug memory is looked after: the toolset `debugging_admin`."""
+"""The operations that maintain debug memory: the toolset `debugging_admin`."""
 
 from __future__ import annotations
 

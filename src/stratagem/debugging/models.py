@@ -337,7 +337,7 @@ class RecordPurged(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class RecommendationStatistics(DisplayableResult):
-    """How well the recommendations did.
+    """How well the recommendations worked.
 
     Only lookups that somebody made count; `automatic` are those the gateway made by itself.
     `calibration` and `by_month` set what was promised (relevance times reliability of the first

@@ -65,7 +65,7 @@ __all__ = [
 
 
 class Mark(Enum):
-    """What stands where there is no JSON value."""
+    """Marks of places that have no JSON value."""
 
     ABSENT = "absent"
     AMBIGUOUS = "ambiguous"

@@ -1,4 +1,4 @@
-"""What happens in the gateway, published to whoever listens: surfaces, metrics, tests."""
+"""What happens in the gateway, published to listeners: surfaces, metrics, tests."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Stratagem(OpenDatabase, DeveloperGroups):
 
     @cached_property
     def review(self) -> ReviewMethods:
-        """What came in by itself, and what is decided about it."""
+        """Captured memory, and what is decided about it."""
         from stratagem.capture.review import Review
         from stratagem.sdk.generated.review import ReviewMethods
 

@@ -1,4 +1,4 @@
-"""A BERT that reads: from tokens to what they mean together.
+"""A BERT encoder: from tokens to one vector for their text.
 
 Every token begins as its own vector plus one for its place. In each layer every token looks
 at every other, takes over what concerns it, and is worked over by itself; the sentence is

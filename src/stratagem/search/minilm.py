@@ -1,4 +1,4 @@
-"""MiniLM, for those who give hundreds of times the work for better vectors.
+"""MiniLM: better vectors, for hundreds of times the work of our own embedder.
 
 The weights of all-MiniLM-L6-v2 come from an installed package and from nowhere else; what is
 read is checked against the hash of the published file, so that one name always means one

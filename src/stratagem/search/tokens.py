@@ -1,4 +1,4 @@
-"""The tokens of our own embedder, for whoever wants to see or count them."""
+"""The tokens of our own embedder, for callers who want to see or count them."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something `doctor` found wrong, in words, and whether `--repair` mends it.
+    """Something `doctor` found wrong, in words, and whether `--repair` repairs it.
 
     `part` is what is damaged: the log, what is made from it (read models, indexes), or the file
     that holds both.

@@ -1,4 +1,4 @@
-"""The mark that a copy leaves in its target until it is whole.
+"""The mark that a copy leaves in its target until it is complete.
 
 It is a setting of the target, written before the first event arrives and taken away after the last
 check. Opening a database that has it is refused, and so is every commit but the copy's own:

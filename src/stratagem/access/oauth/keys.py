@@ -1,4 +1,4 @@
-"""The public keys of an issuer: fetched when first needed, kept, and fetched anew as they rotate.
+"""The public keys of an issuer: fetched when first needed, kept, and fetched again as they rotate.
 
 A key that is not known makes the keys be fetched again, but not more often than every few
 seconds: otherwise tokens with made-up key names would make a flood of requests to the issuer.

@@ -17,7 +17,7 @@ _WORDS: Final[dict[str, Any]] = {"": None, "true": True, "false": False}
 
 
 class TableFault(ValueError):
-    """The text is no table, or the value cannot be one."""
+    """The text is not a table, or the value cannot be one."""
 
 
 def is_tabular(value: Any) -> bool:

@@ -24,7 +24,7 @@ _TEXT: Final = "#text"
 
 
 class XmlFault(ValueError):
-    """The text is no XML that can be taken, or the value cannot be written as XML."""
+    """The text is not XML that is accepted, or the value cannot be written as XML."""
 
 
 class _Builder:

@@ -34,7 +34,7 @@ _RESOLVERS: Final = (
 
 
 class YamlFault(ValueError):
-    """The text is no YAML that can be taken."""
+    """The text is not YAML that is accepted."""
 
 
 class _Loader(yaml.SafeLoader):

@@ -285,7 +285,7 @@ class WorkEntry(TypedDict):
 
 
 class WorkOutcome(TypedDict):
-    """What came of work that has ended: its `answer`, or its `error`."""
+    """The result of work that has ended: its `answer`, or its `error`."""
 
     executionId: str
     state: WorkState

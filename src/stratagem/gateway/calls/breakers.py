@@ -1,4 +1,4 @@
-"""Circuit breakers: a tool that keeps failing is left alone for a while.
+"""Circuit breakers: a tool that keeps failing is paused for a while.
 
 Closed: calls pass. Open, after so many failures in a row: calls are refused at once. Half-open,
 when the time is over: one call is let through; if it succeeds the breaker closes, else it opens

@@ -1,4 +1,4 @@
-"""Budgets: how often something may be called, and what that may cost, before it begins anew.
+"""Budgets: how often something may be called, and what that may cost, in each period.
 
 What was used is kept in the database, so that all processes share one account and a restart opens
 no new one. A call is charged just before the tool is run, whatever becomes of it: what is refused

@@ -1,4 +1,4 @@
-"""Questions of an upstream server to whoever calls it: elicitation and sampling.
+"""Questions of an upstream server to its caller: elicitation and sampling.
 
 Only the client of a call can answer what is asked during it. A surface whose clients can be asked
 puts an `Asker` around a call; the connection to the server takes it from there. The time that a

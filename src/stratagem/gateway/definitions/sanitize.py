@@ -1,4 +1,4 @@
-"""Texts that look like what they are.
+"""Remove invisible and bidirectional characters from the texts of tool definitions.
 
 A definition of a tool is read by people who approve it, and by models that obey it. Characters
 that only the one or only the other sees, or that turn the direction of writing, are taken out.

@@ -31,7 +31,7 @@ __all__ = ["AsyncDebuggingMethods", "DebuggingMethods"]
 
 
 class DebuggingMethods(ServiceMethods[CuratedDebugging]):
-    """Debugging, with what those who look after its records need."""
+    """Debugging, with the operations that maintain its records."""
 
     def ranked_solutions(
         self,
@@ -570,7 +570,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
 
 
 class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
-    """Debugging, with what those who look after its records need, to be awaited."""
+    """Debugging, with the operations that maintain its records, to be awaited."""
 
     async def ranked_solutions(
         self,

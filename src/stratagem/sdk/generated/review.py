@@ -16,7 +16,7 @@ __all__ = ["AsyncReviewMethods", "ReviewMethods"]
 
 
 class ReviewMethods(ServiceMethods[Review]):
-    """What came in by itself, and what is decided about it."""
+    """Captured memory, and what is decided about it."""
 
     def list(
         self,
@@ -88,7 +88,7 @@ class ReviewMethods(ServiceMethods[Review]):
 
 
 class AsyncReviewMethods(AsyncServiceMethods[Review]):
-    """What came in by itself, and what is decided about it, to be awaited."""
+    """Captured memory, and what is decided about it, to be awaited."""
 
     async def list(
         self,

@@ -1,4 +1,4 @@
-"""Keeping a workspace honest and fast: rebuilding, erasing, counting, indexing."""
+"""Maintenance of a workspace: rebuilding, erasing, counting, indexing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor --repair` does in PostgreSQL, before the read models are made anew from the log.
+"""What `doctor --repair` does in PostgreSQL, before the read models are rebuilt from the log.
 
 Tables that only hold what is made from the log are rewritten where the server cannot read all of
 their pages: what those pages held comes back with the rebuild. That takes a superuser, because the

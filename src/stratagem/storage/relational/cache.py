@@ -27,7 +27,7 @@ class NameCache:
 
 
 class WriterCache(NameCache):
-    """What a writer knows besides, for as long as it holds the write lock.
+    """What only a writer knows, for as long as it holds the write lock.
 
     All writers that share one commit share one of these: no other process can change what is in
     it before the commit. It is cleared when a savepoint is undone, and thrown away with the commit,

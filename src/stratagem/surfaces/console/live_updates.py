@@ -1,4 +1,4 @@
-"""A stream that tells open pages that the log has grown, so that they load themselves anew."""
+"""A stream that tells open pages that the log has grown, so that they reload."""
 
 from __future__ import annotations
 
