@@ -71,6 +71,7 @@ class Mark(Enum):
     AMBIGUOUS = "ambiguous"
 
     def __eq__(self, other: object) -> bool:
+        # Like NaN, unequal to itself: each comparison with it finds a change.
         return self is other and self is not Mark.AMBIGUOUS
 
     __hash__ = Enum.__hash__
@@ -228,6 +229,7 @@ def _settle(
         merge = _Merge("greater", sets)
         value = merge.place(base, ours, theirs, ())
         return bool(merge.conflicts), value
+    # No expiry (None) is later than any.
     ours_later = ends[0] is None or (ends[1] is not None and ends[0] > ends[1])
     return True, ours if ours_later else theirs
 
@@ -261,6 +263,7 @@ class _Merge:
     ) -> Base:
         """Merge three objects field by field."""
         merged: dict[str, Base] = {}
+        # Our order first. A field that only the base has was removed by both sides.
         for name in ours | theirs:
             value = self.place(
                 base if isinstance(base, Mark) else base.get(name, ABSENT),
@@ -293,6 +296,7 @@ class _Merge:
 
 def _json_rank(value: Base) -> bytes:
     """Return what JSON values are ordered by: objects above all else, nothing below all else."""
+    # The bracket of an object is the greatest byte that JSON can begin with.
     return b"" if value is ABSENT else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
@@ -306,7 +310,9 @@ def _is_texts(version: Base) -> bool:
 
 def _merge_sets(base: Base, ours: Base, theirs: Base) -> Base:
     old, left, right = _members(base), _members(ours), _members(theirs)
+    # A member of the base that is missing on one side was removed there, and stays removed.
     merged = (left & right) | (left - old) | (right - old)
+    # An empty list would be a value that neither side has.
     if not merged and (ours is ABSENT or theirs is ABSENT):
         return ABSENT
     return cast("list[Json]", sorted(merged))

@@ -97,10 +97,12 @@ def commit(transaction: Transaction, branch: Branch) -> Commit:
     _refuse_contested(transaction, branch, Cut(origin.id, head), changed)
     records = _record_drafts(transaction, branch, origin, changed)
     events = _event_drafts(transaction, branch, head)
+    # Records and logged events in the order in which the transaction wrote them.
     drafts = [draft for _sequence, draft in sorted([*records, *events], key=lambda each: each[0])]
     last = None
     if drafts:
         last = transaction.append(origin, drafts)[-1].sequence
+        # What is derived from records was left out: it is computed for the state of this branch.
         for kind in transaction.kinds.records.values():
             if kind.settle is not None:
                 kind.settle(transaction, origin, drafts)
@@ -137,6 +139,7 @@ def only_reads(name: str) -> bool:
 def _origin(branches: BranchReader, branch: Branch) -> Branch:
     assert branch.parent is not None, "a transaction is a fork"
     origin = branches.by_id(branch.parent)
+    # Its name may belong to another branch by now.
     live = branches.by_name(origin.name)
     if live is None or live.id != origin.id:
         raise BranchNotFound(
@@ -154,6 +157,7 @@ def _refuse_contested(reader: Reader, branch: Branch, origin: Cut, changed: Sequ
     records = [
         {"kind": space.kind, "namespace": space.namespace, "key": key}
         for space, key in contested.values()
+        # The commit computes these again, whoever changed them.
         if not reader.kinds.record(space.kind).derived
     ]
     if records:

@@ -113,6 +113,8 @@ class Rescue:
 
     def events(self, progress: Progress) -> Iterator[Event]:
         """Return the events of the new log, in order."""
+        # Two chains: the old one tells which candidates are genuine, and is unknown behind a lost
+        # event; the new one is that of the log that is made.
         old: bytes | None = GENESIS
         new, at, total = GENESIS, 0, self._salvage.last
         for sequence in range(1, total + 1):
@@ -142,11 +144,13 @@ class Rescue:
 
     def _event_for(self, sequence: int, found: Event | None, at: int) -> Event:
         """Return an event as it goes into the new log, or one in its place."""
+        # No reader could ever see an event of a branch that nothing created.
         creates = found is not None and found.kind == _BRANCH_CREATED
         if found is None or not (creates or found.branch in self._branches):
             self._lose(sequence)
             event = self._placeholder(sequence, at)
         else:
+            # The time of an unverified event may be anything, and a log's time never goes back.
             event = replace(found, at=max(found.at, at))
         if event.kind == _BRANCH_CREATED:
             self._branches.add(sequence)
@@ -208,6 +212,7 @@ class Rescue:
 
 def fill(target: Store, events: Iterable[Event]) -> None:
     """Write events into a store that is empty, whole transactions at a time."""
+    # The events of one transaction have one time, so that no page ends within a transaction.
     page: list[Event] = []
     for _, together in groupby(events, key=attrgetter("at")):
         page += together
@@ -221,6 +226,7 @@ def fill(target: Store, events: Iterable[Event]) -> None:
 def highest_sequence(known: Iterable[int]) -> int:
     """Return the last sequence of a log; damage may have made a number of any size of one."""
     ordered = sorted(set(known))
+    # More than half of a log may not be missing: a number beyond that is damage, not a sequence.
     reach = 2 * len(ordered) + _GAP_MAX
     return max((each for each in ordered if each <= reach), default=0)
 

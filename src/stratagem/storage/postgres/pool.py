@@ -77,7 +77,9 @@ class Pool:
                 )
             self._lent += 1
             if self._idle:
+                # The one that was used last: the others grow old, and are closed.
                 return self._idle.pop()[1]
+        # Without the lock: connecting takes long, and it is counted as lent already.
         try:
             return self._connect()
         except BaseException:

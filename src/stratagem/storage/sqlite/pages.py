@@ -68,6 +68,7 @@ class PageFile:
         indexed = kind in {_INDEX_LEAF, _INDEX_INTERIOR}
         header = _INTERIOR_HEADER_BYTES if kind == _INDEX_INTERIOR else _LEAF_HEADER_BYTES
         for offset in _pointers(data, begin + header):
+            # A cell of an interior page begins with the number of its child page.
             place = offset + 4 if kind == _INDEX_INTERIOR else offset
             cell = self._cell(page, place, data, indexed=indexed)
             if cell is not None:
@@ -94,8 +95,11 @@ class PageFile:
 
     def _payload(self, data: bytes, at: int, size: int, *, indexed: bool) -> bytes:
         """Return the bytes of a row, from its page and from those that it overflows to."""
+        # The bounds are those of SQLite's file format: a payload longer than `most` leaves `local`
+        # bytes on its page, at least `least`, chosen so that its overflow pages are filled.
         usable = self._usable
         most = (usable - 12) * 64 // 255 - 23 if indexed else usable - 35
+        # A damaged size must not make us follow pages that lead in a circle.
         if size > self.count * self.page_size:
             raise ValueError("longer than the file")
         if size <= most:
@@ -142,12 +146,15 @@ def _columns(payload: bytes) -> list[Any]:
             raise ValueError("no row of ours has so many columns")
         value, place = _value(payload, place, kind)
         columns.append(value)
+    # Bytes that are not a row hardly ever end where their header says.
     if at != size or place != len(payload):
         raise ValueError("its header does not fit it")
     return columns
 
 
 def _value(payload: bytes, place: int, kind: int) -> tuple[Any, int]:
+    # Serial types: 0 is NULL, then integers by their length, a real, the constants 0 and 1; from
+    # `_BLOB` on the number holds the length, of a blob where it is even, of a text where it is odd.
     if kind == 0:
         return None, place
     if kind in {_ZERO, _ONE}:
@@ -170,6 +177,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     for count in range(1, _VARINT_BYTES_MAX + 1):
         byte = data[at]
         at += 1
+        # Seven bits of each byte count, but all eight of the ninth.
         if count == _VARINT_BYTES_MAX:
             return _to_signed(number << 8 | byte), at
         number = number << 7 | byte & 0x7F
