@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from stratagem.debugging.signatures import placeholders
 from stratagem.debugging.signatures.placeholders import normalise
 
 HEX = "0123456789abcdef"
@@ -182,3 +184,27 @@ def test_a_message_is_cut_at_a_word() -> None:
 
     assert len(result) <= 600
     assert result.endswith("word")
+
+
+def test_one_search_of_a_message_gives_its_values_and_what_it_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    message = "No matching version found for lodash@^9.1.0 after 3 attempts of one search"
+    searched = []
+
+    class Scanner:
+        @staticmethod
+        def finditer(text: str) -> Iterator[re.Match[str]]:
+            searched.append(text)
+            return scanner.finditer(text)
+
+        @staticmethod
+        def sub(replacement: Callable[[re.Match[str]], str], text: str) -> str:
+            return scanner.sub(replacement, text)
+
+    scanner: re.Pattern[str] = vars(placeholders)["_SCANNER"]
+    monkeypatch.setattr(placeholders, "_SCANNER", Scanner())
+
+    assert "lodash@9" in placeholders.normalise(message)
+    assert placeholders.packages(message) == {"lodash"}
+    assert searched == [message]
