@@ -40,6 +40,11 @@ def main() -> None:
         # A pipe on Windows takes a code page by default, which has no room for other scripts.
         with suppress(AttributeError, ValueError):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    from stratagem.surfaces.cli.plain_lines import run_plain_line
+
+    code = run_plain_line(sys.argv[1:])
+    if code is not None:
+        sys.exit(code)
     from stratagem.surfaces.cli.app import root_command
 
     root_command().main(prog_name="stratagem")

@@ -1,4 +1,4 @@
-"""The root of the command line: which commands there are, and where each is written."""
+"""The root of the command line: what it is asked before it is known which command is meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.cli.output import Output
+from stratagem.surfaces.cli.command_names import COMMANDS
+from stratagem.surfaces.cli.output import Output, complete_answer, exit_code_of
 from stratagem.surfaces.cli.session import Options, shared_parameters
 from stratagem.surfaces.cli.settings import FileSettings
 from stratagem.version import VERSION
@@ -23,48 +24,6 @@ from stratagem.version import VERSION
 __all__ = ["COMMANDS", "app", "root_command"]
 
 _HERE: Final = "stratagem.surfaces.cli"
-# Each command with the module that has it, in the order of the help page; None: it is made from
-# the table of operations.
-COMMANDS: Final[dict[str, str | None]] = {
-    **dict.fromkeys(
-        (
-            "store",
-            "recall",
-            "list",
-            "search",
-            "forget",
-            "log",
-            "events",
-            "history",
-            "status",
-            "namespaces",
-            "tags",
-            "delete-namespace",
-            "restore-namespace",
-        )
-    ),
-    **dict.fromkeys(("branch",), "branches"),
-    **dict.fromkeys(("operations", "call"), "table"),
-    **dict.fromkeys(("debug", "env"), "debugging"),
-    **dict.fromkeys(("knowledge",), "knowledge"),
-    **dict.fromkeys(("tools",), "tools"),
-    **dict.fromkeys(("corrections",), "corrections"),
-    **dict.fromkeys(("secrets",), "secrets"),
-    **dict.fromkeys(("guardrails",), "guardrails"),
-    **dict.fromkeys(("export", "import"), "transfer"),
-    **dict.fromkeys(("mcp", "serve", "console"), "servers"),
-    **dict.fromkeys(("demo",), "demo"),
-    **dict.fromkeys(("token",), "tokens"),
-    **dict.fromkeys(("init",), "clients"),
-    **dict.fromkeys(("hook",), "hooks"),
-    **dict.fromkeys(("review",), "review"),
-    **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
-    **dict.fromkeys(("backup", "restore"), "backups"),
-    **dict.fromkeys(("config",), "configuration"),
-    **dict.fromkeys(("copy",), "database_copies"),
-    **dict.fromkeys(("outbox", "projections"), "projections"),
-}
-_PIPE_CLOSED: Final = 141
 
 
 class Root(TyperGroup):
@@ -123,15 +82,8 @@ class Root(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command to the last byte of its answer."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader has seen enough, as in `| head`.
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(_PIPE_CLOSED) from None
-        return result
+        with complete_answer():
+            return super().invoke(ctx)
 
     def main(
         self,
@@ -147,29 +99,24 @@ class Root(TyperGroup):
         given = list(sys.argv[1:] if args is None else args)
         # What cannot be read cannot say in which form to complain, so this looks for itself.
         output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
-        try:
-            with output.reporting():
-                given = _enter_folder(given)
-                file_settings = _file_settings(given)
-                with _explained_by(file_settings):
-                    code = super().main(
-                        given,
-                        prog_name,
-                        complete_var,
-                        standalone_mode=False,
-                        windows_expand_args=windows_expand_args,
-                        obj=file_settings,
-                        default_map=file_settings.defaults(shared=True),
-                        **extra,
-                    )
-        except typer.Exit as error:
-            code = error.exit_code
-        except typer.Abort:
-            output.note("Stopped. Nothing was changed.")
-            code = 1
-        except typer.TyperException as error:
-            code = output.usage(error)
-        sys.exit(code if isinstance(code, int) else 0)
+        run = super().main
+
+        def run_command() -> Any:
+            words = _enter_folder(given)
+            file_settings = _file_settings(words)
+            with _explained_by(file_settings):
+                return run(
+                    words,
+                    prog_name,
+                    complete_var,
+                    standalone_mode=False,
+                    windows_expand_args=windows_expand_args,
+                    obj=file_settings,
+                    default_map=file_settings.defaults(shared=True),
+                    **extra,
+                )
+
+        sys.exit(exit_code_of(output, run_command))
 
 
 def _write_section(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:

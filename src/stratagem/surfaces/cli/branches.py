@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 
 from stratagem.errors import MergeConflict, SwitchUnavailable, ValidationFailed
+from stratagem.surfaces.cli.command_classes import OperationGroup
 from stratagem.surfaces.cli.inputs import read_json
-from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from stratagem.errors import InvalidInput
+from stratagem.surfaces.cli.command_classes import OperationGroup
 from stratagem.surfaces.cli.inputs import read_value
-from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = ["app", "backup", "circuits", "configure", "diagnose", "try_out"]

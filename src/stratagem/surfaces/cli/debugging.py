@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.command_classes import OperationGroup
+from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
 

@@ -15,7 +15,8 @@ from rich.console import Console
 from stratagem import limits
 from stratagem.answers import plural
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.cli.session import AsOf, Session, command
+from stratagem.surfaces.cli.moment_option import AsOf
+from stratagem.surfaces.cli.session import Session, command
 
 __all__ = ["app"]
 

@@ -7,14 +7,19 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from stratagem.deferred_modules import defer
 from stratagem.errors import ValidationFailed
 from stratagem.surfaces.cli.entry_text import entry_text
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.session import Session
+
+if TYPE_CHECKING:
+    import typer
+else:
+    # A plain line is read without it (`plain_lines`).
+    typer = defer("typer")
 
 __all__ = ["events", "recall"]
 

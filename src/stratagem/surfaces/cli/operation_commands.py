@@ -12,33 +12,41 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
 from keyword import iskeyword
-from typing import Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import orjson
-import typer
-from typer.core import TyperCommand, TyperGroup
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import defer
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import looks_like_json, read_items, read_json, read_value
 from stratagem.surfaces.cli.output import Render, confirm, shell_words, with_own_times
-from stratagem.surfaces.cli.session import Session, command, shared_parameters
+from stratagem.surfaces.cli.session import SHARED_NAMES, Session, command
+
+if TYPE_CHECKING:
+    import typer
+else:
+    # A plain line is read without it (`plain_lines`).
+    typer = defer("typer")
 
 __all__ = [
+    "POSITIONAL_OPTION",
     "Invocation",
-    "OperationGroup",
+    "OperationRun",
     "alias_of",
     "call_operation",
     "commands_of",
     "dash_name",
     "example_words",
     "find_command",
+    "find_operation",
     "hint_of_alias",
+    "make_command",
+    "operations_in_order",
 ]
 
 _HERE: Final = "stratagem.surfaces.cli"
@@ -56,7 +64,7 @@ _PARTED_BY_COMMAS: Final = frozenset(
 # These may have one: whoever gives a single value with a comma in it is told how to give several.
 _WITH_COMMAS: Final = frozenset({"capabilities", "concepts", "keys", "known", "tags", "variables"})
 # Of a parameter that is also given by position: the option that does the same.
-_OPTION: Final = "_option"
+POSITIONAL_OPTION: Final = "_option"
 _COMMA_WITHOUT_SPACE: Final = re.compile(r",(?=\S)")
 
 
@@ -103,56 +111,6 @@ def call_operation(session: Session, name: str, arguments: Any) -> dict[str, Any
         return answer_unopened(name, error, now())
 
 
-class OperationCommand(TyperCommand):
-    """A command whose positional arguments can be given by their flags, too."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse, requiring of an argument and its flag one; a switch needs no value."""
-        given = {each.partition("=")[0] for each in args}
-        options = {each.name: each for each in self.params}
-        for argument in self.params:
-            option = options.get(f"{argument.name}{_OPTION}")
-            if option is not None and given.intersection(option.opts):
-                argument.required = False
-        return super().parse_args(ctx, list(self._with_values(args)))
-
-    def _with_values(self, args: list[str]) -> Iterator[str]:
-        # Typer knows no option whose value can be left out; here its metavar says so.
-        flags = {
-            flag
-            for each in self.params
-            if (each.metavar or "").startswith("[")
-            for flag in each.opts
-        }
-        for place, each in enumerate(args, 1):
-            has_value = place < len(args) and not args[place].startswith("-")
-            yield f"{each}=" if each in flags and not has_value else each
-
-
-class OperationGroup(TyperGroup):
-    """Commands that were written for a group, and those that the table has for it."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return [*super().list_commands(ctx), *self._operations]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or None where there is none of that name."""
-        if cmd_name not in self.commands and cmd_name in self._operations:
-            self.commands[cmd_name] = make_command(*self._operations[cmd_name])
-        return super().get_command(ctx, cmd_name)
-
-    @cached_property
-    def _operations(self) -> dict[str, tuple[Operation, CommandHint]]:
-        """The operations with a command in this group, by the name that the command has here."""
-        return {
-            hint.path[1]: (operation, hint)
-            for operation in _rows()
-            for hint in operation.commands
-            if hint.path[0] == self.name and len(hint.path) > 1
-        }
-
-
 def alias_of(operation: str) -> str:
     """Return the command that an operation has by its name alone."""
     return operation.removeprefix(_PREFIX).replace("_", "-")
@@ -165,12 +123,18 @@ def commands_of(operation: Operation) -> list[str]:
 
 def find_command(name: str) -> Any:
     """Return the command of that name, or None where no operation has it."""
-    for operation in _rows():
+    found = find_operation(name)
+    return None if found is None else make_command(*found)
+
+
+def find_operation(name: str) -> tuple[Operation, CommandHint] | None:
+    """Return the operation that the command of a name runs; None where there is none."""
+    for operation in operations_in_order():
         hint = next((each for each in operation.commands if each.path == (name,)), None)
         if hint is not None:
-            return make_command(operation, hint)
+            return operation, hint
         if name in {alias_of(operation.name), operation.name}:
-            return make_command(operation, hint_of_alias(operation))
+            return operation, hint_of_alias(operation)
     return None
 
 
@@ -196,7 +160,7 @@ def _required_in_order(operation: Operation) -> tuple[str, ...]:
     plain = CommandHint(())
     given: list[str] = []
     for name in (each for each in properties if each in required):
-        kind = _Described(name, properties[name], plain).type
+        kind = DescribedParameter(name, properties[name], plain).type
         if kind is bool:
             break
         given.append(name)
@@ -205,7 +169,7 @@ def _required_in_order(operation: Operation) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _rows() -> Iterator[Operation]:
+def operations_in_order() -> Iterator[Operation]:
     """Return the operations, reading a system only when those before did not do."""
     from stratagem.operations import SYSTEMS
 
@@ -218,27 +182,43 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"{_HERE}.{module}"), function)
 
 
+class OperationRun:
+    """How a command runs an operation: with which parameters, and by which function."""
+
+    def __init__(self, operation: Operation, hint: CommandHint) -> None:
+        self.operation = operation
+        self.hint = hint
+        self.parameters = _Parameters(operation, hint)
+        self.handler: Callable[..., None] = (
+            _load(hint.handler) if hint.handler else _handler_of(operation)
+        )
+        # What the function takes besides; its annotations are texts.
+        self.extras = list(inspect.signature(self.handler).parameters.values())[1:]
+
+    def run(self, session: Session, given: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+        """Run the operation with what was given."""
+        try:
+            arguments = self.parameters.read(session, given)
+            self.handler(Invocation(session, self.operation, self.hint, arguments), **extra)
+        except StratagemError as error:
+            _name_options(error, self.operation, self.hint)
+            raise
+
+
 def make_command(operation: Operation, hint: CommandHint) -> Any:
     """Return the command that runs an operation."""
-    parameters = _Parameters(operation, hint)
-    handler: Callable[..., None] = _load(hint.handler) if hint.handler else _handler_of(operation)
-    extras = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
-    # What a handler calls like a switch of the operation stands for it, and may have a value.
-    own = [
-        each
-        for each in parameters.parameters()
-        if each.name not in {extra.name for extra in extras}
-    ]
+    from stratagem.surfaces.cli.command_classes import OperationCommand
+
+    operation_run = OperationRun(operation, hint)
+    evaluated = inspect.signature(operation_run.handler, eval_str=True)
+    extras = list(evaluated.parameters.values())[1:]
+    names = {each.name for each in extras}
+    own = [each for each in operation_run.parameters.parameters() if each.name not in names]
 
     # By position only: an operation may have a parameter of any name.
     def run(session: Session, /, **given: Any) -> None:
-        extra = {each.name: given.pop(each.name) for each in extras}
-        try:
-            arguments = parameters.read(session, given)
-            handler(Invocation(session, operation, hint, arguments), **extra)
-        except StratagemError as error:
-            _name_options(error, operation, hint)
-            raise
+        extra = {name: given.pop(name) for name in names}
+        operation_run.run(session, given, extra)
 
     first = inspect.Parameter("session_of_command", inspect.Parameter.POSITIONAL_ONLY)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -350,33 +330,55 @@ class _Parameters:
         self._hint = hint
         self._required = {*operation.parameters.get("required", ()), *hint.required}
         # A transaction that only reads is begun in a database that may be written to.
-        shared = {parameter.name for parameter in shared_parameters()} - {"read_only"}
+        shared = SHARED_NAMES - {"read_only"}
         properties: Mapping[str, Mapping[str, Any]] = operation.parameters["properties"]
         self._shared = shared.intersection(properties)
         left_out = {*hint.fixed, *hint.single.values()}
-        self._described = {
-            name: _Described(name, each, hint)
+        self.described = {
+            name: DescribedParameter(name, each, hint)
             for name, each in properties.items()
             if name not in shared | left_out and (hint.only is None or name in hint.only)
         }
         self._budget = "max_chars" in properties
 
+    @property
+    def required_options(self) -> set[str]:
+        """The options that the command cannot do without."""
+        return {
+            each.python_name
+            for name, each in self.described.items()
+            if name in self._required and name not in self._hint.positional
+        }
+
+    def positional(self) -> Iterator[tuple[str, Any, bool]]:
+        """Return what is given by position, in its order: name, type, and whether it must be."""
+        for name in self._hint.positional:
+            each = self.described[name]
+            yield each.python_name, self._type_by_position(each), name in self._required
+
+    def flags_of(self, described: DescribedParameter) -> list[str]:
+        """Return the flags of an option."""
+        return described.flags(self._hint.flags.get(described.name, ()))
+
+    def _type_by_position(self, described: DescribedParameter) -> Any:
+        return list[str] if described.name == self._hint.joined else described.type
+
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Make the arguments, in their order, and then the options."""
         for name in self._hint.positional:
-            yield self._argument(self._described[name])
-        for each in self._described.values():
+            yield self._argument(self.described[name])
+        for each in self.described.values():
             yield self._option(each)
-        if any(each.is_any_json for each in self._described.values()):
-            yield _TEXT
+        if any(each.is_any_json for each in self.described.values()):
+            yield _text_parameter()
 
     def read(self, session: Session, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the operation."""
         arguments: dict[str, Any] = dict(self._hint.fixed)
-        for name, each in self._described.items():
+        for name, each in self.described.items():
             python = each.python_name
             value, by_position = given.get(python), name in self._hint.positional
-            by_flag = given.get(f"{python}{_OPTION}") if by_position else None
+            by_flag = given.get(f"{python}{POSITIONAL_OPTION}") if by_position else None
             _check_given_once(name, value, by_flag)
             if by_position and value is None:
                 value, by_position = by_flag, False
@@ -402,8 +404,8 @@ class _Parameters:
             arguments.setdefault("max_chars", limits.ANSWER_CHARS_MAX)
         return arguments
 
-    def _argument(self, described: _Described) -> inspect.Parameter:
-        kind = list[str] if described.name == self._hint.joined else described.type
+    def _argument(self, described: DescribedParameter) -> inspect.Parameter:
+        kind = self._type_by_position(described)
         several = kind == list[str]
         metavar = dash_name(described.name).upper() + ("..." if several else "")
         argument = typer.Argument(
@@ -415,10 +417,10 @@ class _Parameters:
         required = described.name in self._required
         return _parameter(described.python_name, kind, argument, required=required)
 
-    def _option(self, described: _Described) -> inspect.Parameter:
+    def _option(self, described: DescribedParameter) -> inspect.Parameter:
         name, positional = described.python_name, described.name in self._hint.positional
         option = typer.Option(
-            *described.flags(self._hint.flags.get(described.name, ())),
+            *self.flags_of(described),
             help=described.help,
             show_default=False,
             hidden=positional,
@@ -426,7 +428,7 @@ class _Parameters:
             autocompletion=self._completion(described.name),
         )
         required = described.name in self._required and not positional
-        name = f"{name}{_OPTION}" if positional else name
+        name = f"{name}{POSITIONAL_OPTION}" if positional else name
         return _parameter(name, described.type, option, required=required)
 
     def _completion(self, name: str) -> Callable[..., list[str]] | None:
@@ -441,7 +443,7 @@ class _Parameters:
         return complete
 
 
-class _Described:
+class DescribedParameter:
     """One parameter of an operation, by its schema."""
 
     def __init__(self, name: str, schema: Mapping[str, Any], hint: CommandHint) -> None:
@@ -585,14 +587,14 @@ class _Described:
             ) from error
 
 
-_TEXT: Final = inspect.Parameter(
-    "text",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[
-        bool, typer.Option("--text", metavar="", help="Text, even if it looks like JSON.")
-    ],
-)
+def _text_parameter() -> inspect.Parameter:
+    words = "Text, even if it looks like JSON."
+    return inspect.Parameter(
+        "text",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option("--text", metavar="", help=words)],
+    )
 
 
 def _check_given_once(name: str, by_position: Any, by_flag: Any) -> None:
@@ -606,7 +608,7 @@ def _check_given_once(name: str, by_position: Any, by_flag: Any) -> None:
     )
 
 
-def _say_how_several_are_given(session: Session, described: _Described, given: Any) -> None:
+def _say_how_several_are_given(session: Session, described: DescribedParameter, given: Any) -> None:
     if described.may_mean_several(given):
         option = f"--{dash_name(described.name)}"
         session.output.note(f"{given[0]!r} is taken as one value. Several: {option} A {option} B.")

@@ -11,14 +11,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from stratagem import errors
+from stratagem.deferred_modules import defer
 from stratagem.errors import (
     DatabaseCorrupt,
     InternalFault,
@@ -30,12 +29,18 @@ from stratagem.errors import (
 )
 
 if TYPE_CHECKING:
+    import typer
     from rich.console import Console
+else:
+    # A plain line is read without it (`plain_lines`).
+    typer = defer("typer")
 
 __all__ = [
     "Output",
     "Render",
+    "complete_answer",
     "confirm",
+    "exit_code_of",
     "json_text",
     "printable",
     "shell_words",
@@ -43,6 +48,7 @@ __all__ = [
     "with_own_times",
 ]
 
+_PIPE_CLOSED = 141
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -184,6 +190,34 @@ class Output:
         if error.hint:
             hint = printable(error.hint)
             self.aside.print(Text.assemble(("Hint: ", "bold"), hint))
+
+
+@contextmanager
+def complete_answer() -> Iterator[None]:
+    """See to it that the answer of a command is written to its last byte."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough, as in `| head`.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(_PIPE_CLOSED) from None
+
+
+def exit_code_of(output: Output, run: Callable[[], object]) -> int:
+    """Run a command, report what is wrong with it, and return the code to exit with."""
+    try:
+        with output.reporting():
+            code = run()
+    except typer.Exit as error:
+        code = error.exit_code
+    except typer.Abort:
+        output.note("Stopped. Nothing was changed.")
+        code = 1
+    except typer.TyperException as error:
+        code = output.usage(error)
+    return code if isinstance(code, int) else 0
 
 
 def confirm(output: Output, question: str, *, yes: bool) -> bool:

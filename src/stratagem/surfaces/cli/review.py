@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from stratagem.surfaces.cli.operation_commands import OperationGroup
+from stratagem.surfaces.cli.command_classes import OperationGroup
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = ["app"]

@@ -14,7 +14,8 @@ from rich.console import Console
 from stratagem import limits
 from stratagem.answers import plural
 from stratagem.errors import InvalidInput
-from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.command_classes import OperationGroup
+from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 

@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import defer
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.places import (
     check_place,
@@ -31,21 +30,20 @@ from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.settings import SETTINGS, FileSettings, option
 
 if TYPE_CHECKING:
+    import typer
+
     from stratagem.bootstrap import Runtime, Settings
     from stratagem.operation import Caller
     from stratagem.storage.contract import Store
+else:
+    # A plain line is read without it (`plain_lines`).
+    typer = defer("typer")
 
-__all__ = ["AsOf", "Options", "Session", "command", "shared_parameters"]
+__all__ = ["SHARED_NAMES", "Options", "Session", "command", "shared_parameters"]
 
 ACTOR = "cli"
 PANEL = "Everywhere"
 
-AsOf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WHEN", help='A past moment: "1h ago", "yesterday 14:00", "2026-03-04", "@123".'
-    ),
-]
 Durability = Literal["full", "fast"]
 Embedder = Literal["static", "minilm", "none"]
 Redaction = Literal["basic", "strict", "none"]
@@ -306,4 +304,5 @@ _SHARED: dict[str, Any] = {
     # Of one run, and so no setting.
     "json": bool | None,
 }
+SHARED_NAMES = frozenset(_SHARED)
 _COMPLETIONS = {"namespace": _namespaces, "branch": _branches}

@@ -9,20 +9,24 @@ it is: what they say is a default of the options.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
-
-import typer
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_modules import defer
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
 from stratagem.hooks.settings import HOOK_SETTINGS
-from stratagem.projects import PROJECT_FOLDER, find_memory, tracked_files
+from stratagem.projects import PROJECT_FOLDER, find_memory, tracked_files, user_config_folder
+
+if TYPE_CHECKING:
+    import typer
+else:
+    # A plain line is read without it (`plain_lines`).
+    typer = defer("typer")
 
 __all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
 
@@ -277,10 +281,8 @@ class FileSettings:
 
 def files() -> list[Path]:
     """Return the files of settings that are there, the nearest first."""
-    from platformdirs import user_config_dir
-
     memory = find_memory(str(Path.cwd()))
-    places = [memory, user_config_dir("stratagem", appauthor=False)]
+    places = [memory, user_config_folder()]
     found = [Path(place) / FILE_NAME for place in places if place]
     # Unlike `Path.is_file`, this is no error where a folder may not be looked into.
     return [file for file in found if os.path.isfile(file)]  # noqa: PTH113 -- as above
@@ -288,6 +290,8 @@ def files() -> list[Path]:
 
 def _read(file: Path) -> dict[str, str]:
     """Return the settings of a file."""
+    import tomllib
+
     try:
         given = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

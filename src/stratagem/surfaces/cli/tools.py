@@ -18,7 +18,8 @@ from stratagem.errors import (
     StratagemError,
     ValidationFailed,
 )
-from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.command_classes import OperationGroup
+from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import confirm, json_text, printable
 from stratagem.surfaces.cli.session import Session, command
 

@@ -13,9 +13,10 @@ import typer
 from rich.console import Console
 
 from stratagem.errors import ImportRefused, ValidationFailed
+from stratagem.surfaces.cli.moment_option import AsOf
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
-from stratagem.surfaces.cli.session import AsOf, Session, command
+from stratagem.surfaces.cli.session import Session, command
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime
