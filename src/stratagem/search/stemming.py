@@ -6,14 +6,14 @@ which it is. Cyrillic ones are taken for Russian and Arabic ones for Arabic, unl
 that they are Serbian or Persian; Ukrainian and Belarusian, which Snowball does not know, stay as
 they are.
 
-A stemmer is made when the first word of its language comes.
+A stemmer must not be entered by two threads, so that each thread has its own. It is made when the
+first word of its language comes.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 import Stemmer
@@ -40,9 +40,10 @@ _OTHER_LETTERS: Final = (
 def stem(word: str) -> str:
     """Return what the forms of a word have in common; `word` is folded and in small letters."""
     if word.isascii():
-        return _stemmer("english")(word) if word.isalpha() else word
+        return _STEMMERS.english(word) if word.isalpha() else word
     language = _language_of(word)
-    return _stemmer(language)(word) if language else word
+    # Of a few Greek words (ίσες) the rules leave nothing.
+    return (_STEMMERS.of(language)(word) or word) if language else word
 
 
 def _language_of(word: str) -> str | None:
@@ -55,15 +56,25 @@ def _language_of(word: str) -> str | None:
     return language
 
 
-@cache
-def _stemmer(language: str) -> Callable[[str], str]:
-    """Return the stemmer of a language; it must not be entered by two threads."""
+class _Stemmers(threading.local):
+    """The stemmers of a thread. A lock around one for all threads takes as long as the stemming."""
+
+    def __init__(self) -> None:
+        self.english = _make_stemmer("english")
+        self._others: dict[str, Callable[[str], str]] = {}
+
+    def of(self, language: str) -> Callable[[str], str]:
+        """Return the stemmer of a language."""
+        made = self._others.get(language)
+        if made is None:
+            made = self._others[language] = _make_stemmer(language)
+        return made
+
+
+def _make_stemmer(language: str) -> Callable[[str], str]:
     # Its own cache is off, because analysis remembers whole chunks.
-    run: Callable[[str], str] = Stemmer.Stemmer(language, 0).stemWord
-    entered = threading.Lock()
-
-    def stem_word(word: str) -> str:
-        with entered:
-            return run(word)
-
+    stem_word: Callable[[str], str] = Stemmer.Stemmer(language, 0).stemWord
     return stem_word
+
+
+_STEMMERS: Final = _Stemmers()
