@@ -60,9 +60,9 @@ _STANDING: Final = deferred_pattern(
 # One of these is in whatever the pattern finds. Looking for them takes a tenth of the time, and
 # most texts have none.
 _SIGNS: Final = (
-    "always", "never", "from now on", "going forward", "whenever i", " ever ", "call me",
-    "address me", "remember that", "keep in mind", "prefer", "rather", "hate", "dislike", "stand ",
-    "like", "want",
+    "always", "never", "from now on", "going forward,", "whenever i ", " ever ", "call me ",
+    "address me as", "remember that i", "keep in mind that i", "prefer", "rather", "hate",
+    "dislike", "stand ", "like it when", "want you to", "user likes", "user wants", "user does",
 )  # fmt: skip
 _SENTENCE_ENDS: Final = deferred_pattern(r"[.!?](?=\s|$)|\n")
 

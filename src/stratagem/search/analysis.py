@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final
 
 from stratagem import limits
@@ -44,6 +44,7 @@ __all__ = [
     "content_terms",
     "find",
     "find_terms",
+    "index_terms",
     "leave_out",
     "match_expression",
     "query_terms",
@@ -59,8 +60,8 @@ TOKEN_CHARS: Final = "!#$%&()*+,-./:;<=>?@[]^_{|}~"
 # Longer words are blobs; the start tells them apart well enough.
 TERM_CHARS_MAX: Final = 64
 
-# A chunk seen again is looked up. 32,768 of them take about 8 MB.
-_CHUNKS_MAX: Final = 32_768
+# A chunk seen again is looked up. 65,536 of them take about 8 MB.
+_CHUNKS_MAX: Final = 65_536
 _CHUNK_CHARS_MAX: Final = 48
 
 _PAIR: Final = 2
@@ -108,20 +109,25 @@ def terms(text: str) -> list[str]:
 
     Reads the first `limits.INDEXED_CHARS_MAX` characters.
     """
+    return index_terms(text).split()
+
+
+def index_terms(text: str) -> str:
+    """Return the terms of a text as the index takes them, with a space between any two."""
     text = text[: limits.INDEXED_CHARS_MAX]
-    return list(chain.from_iterable(map(_look_up, text.split()))) or _symbol_terms(text)
+    return " ".join(filter(None, map(_look_up, text.split()))) or _symbol_terms(text)
 
 
-def title_terms(title: str) -> list[str]:
-    """Return the terms to index for a title: those of a text.
+def title_terms(title: str) -> str:
+    """Return the same for a title.
 
     Most titles are keys, which come once each. They are looked up and not remembered, or they would
     push all words out.
     """
     title = title[: limits.INDEXED_CHARS_MAX]
     known = _CHUNKS.get
-    found = [term for chunk in title.split() for term in known(chunk) or _index_terms(chunk)]
-    return found or _symbol_terms(title)
+    found = [known(chunk) or _chunk_terms(chunk) for chunk in title.split()]
+    return " ".join(filter(None, found)) or _symbol_terms(title)
 
 
 def content_terms(text: str) -> list[str]:
@@ -138,7 +144,7 @@ def query_terms(text: str) -> list[str]:
     found = dict.fromkeys(term for chunk in text.split() for term in _query_terms(chunk))
     telling = [term for term in found if term not in STOP_WORDS]
     # Each once: a term asked for a hundred times is looked up a hundred times.
-    distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text)))
+    distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text).split()))
     return distinct[: limits.QUERY_TERMS_MAX]
 
 
@@ -205,14 +211,12 @@ def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
     return set(terms(" ".join(words))) & asked
 
 
-def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
+def _terms_among(word: str, initials: Collection[str]) -> list[str]:
     """Return the terms of a word; maybe none, where none of them begins so."""
     found = _CHUNKS.get(word)
-    if found is not None:
-        return found
-    if not _may_have(word, initials):
-        return ()
-    return _CHUNKS[word]
+    if found is None:
+        found = _CHUNKS[word] if _may_have(word, initials) else ""
+    return found.split()
 
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
@@ -233,11 +237,12 @@ def _places(
     return [TermOccurrence(start + a, start + b, term) for a, b, term in _spans(word, asked)]
 
 
-def _index_terms(chunk: str) -> tuple[str, ...]:
+def _chunk_terms(chunk: str) -> str:
+    """Return the terms to index for a chunk, with a space between any two."""
     bare = chunk.strip(_EDGES)
     if _is_plain(bare):
-        return (_whole(bare),)
-    return tuple(_chunk_terms(chunk, singles=True))
+        return _plain_term(bare)
+    return " ".join(_key_terms(bare) or _word_terms(chunk, singles=True))
 
 
 def _is_plain(word: str) -> bool:
@@ -249,13 +254,38 @@ def _is_plain(word: str) -> bool:
     return word.isdecimal()
 
 
-def _query_terms(chunk: str) -> tuple[str, ...]:
+def _plain_term(word: str) -> str:
+    term = word.lower()[:TERM_CHARS_MAX]
+    return term if term in STOP_WORDS else stem(term)
+
+
+def _key_terms(name: str) -> list[str] | None:
+    """Return the terms of plain words with one hyphen or low line between any two.
+
+    Most keys are such names. The patterns would find the same, and take five times as long. None
+    for other names.
+    """
+    parts = name.replace("_", "-").split("-")
+    if len(parts) == 1 or not all(map(_is_plain, parts)):
+        return None
+    # Between two numbers a hyphen stays.
+    joined = sum(map(str.isdecimal, parts)) <= 1
+    whole = _plain_term("".join(parts)) if joined else _whole(name)
+    return [whole, *map(_part_term, parts)]
+
+
+def _part_term(word: str) -> str:
+    # The words of keys recur, their numbers do not.
+    return _CHUNKS[word] if word.isalpha() else _plain_term(word)
+
+
+def _query_terms(chunk: str) -> list[str]:
     if chunk.isascii():
-        return _CHUNKS[chunk]
-    return tuple(_chunk_terms(chunk, singles=False))
+        return _CHUNKS[chunk].split()
+    return _word_terms(chunk, singles=False)
 
 
-def _chunk_terms(chunk: str, *, singles: bool) -> list[str]:
+def _word_terms(chunk: str, *, singles: bool) -> list[str]:
     text = fold(chunk)
     shapes = shape(text)
     found: list[str] = []
@@ -271,9 +301,9 @@ def _chunk_terms(chunk: str, *, singles: bool) -> list[str]:
     return found
 
 
-def _symbol_terms(text: str) -> list[str]:
+def _symbol_terms(text: str) -> str:
     runs = (_NOT_TOKEN.sub("", chunk)[:TERM_CHARS_MAX] for chunk in text.split())
-    return [run for run in runs if run]
+    return " ".join(filter(None, runs))
 
 
 def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
@@ -303,8 +333,7 @@ def _add_name_terms(found: list[str], name: str, shapes: str, level: int = 0) ->
 
 def _add_word_terms(found: list[str], word: str, shapes: str) -> None:
     if _is_plain(word):
-        # The words of keys recur, their numbers do not.
-        found += _CHUNKS[word] if word.isalpha() else (_whole(word),)
+        found.append(_part_term(word))
         return
     word = _CLITIC.sub("", word)
     head, _, tail = word.rpartition("'")
@@ -371,5 +400,5 @@ def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
                 break
 
 
-_CHUNKS: Final = FunctionCache(_index_terms, entries_max=_CHUNKS_MAX, chars_max=_CHUNK_CHARS_MAX)
+_CHUNKS: Final = FunctionCache(_chunk_terms, entries_max=_CHUNKS_MAX, chars_max=_CHUNK_CHARS_MAX)
 _look_up: Final = _CHUNKS.__getitem__

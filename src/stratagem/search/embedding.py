@@ -52,8 +52,8 @@ __all__ = [
 EMBEDDERS: Final = ("static", "minilm", "none")
 
 _MODEL_FAMILY: Final = "stratagem-static-"
-# Chunks between spaces, seen again, are looked up. 32,768 of them take about 6 MB.
-_CHUNKS_MAX: Final = 32_768
+# Chunks between spaces, seen again, are looked up. 65,536 of them take about 8 MB.
+_CHUNKS_MAX: Final = 65_536
 _CHUNK_CHARS_MAX: Final = 64
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024

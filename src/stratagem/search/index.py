@@ -779,7 +779,7 @@ def _terms(text: str) -> str:
 
 
 def _text_terms(text: str) -> str:
-    return " ".join(analysis.terms(text))
+    return analysis.index_terms(text)
 
 
 # What was written on a branch, or in a transaction, is indexed again when it is merged.
@@ -789,7 +789,7 @@ _short_text_terms = lru_cache(maxsize=_REMEMBERED_MAX)(_text_terms)
 # So are titles, and labels of logged events recur.
 @lru_cache(maxsize=_REMEMBERED_MAX)
 def _title_terms(title: str) -> str:
-    return " ".join(analysis.title_terms(title))
+    return analysis.title_terms(title)
 
 
 # A message of a session is analysed again as the context of those that follow.

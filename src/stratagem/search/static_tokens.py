@@ -36,6 +36,8 @@ _TOKENS_MAX: Final = 256
 TEXT_CHARS_MAX: Final = 8_192
 # camelCase | letter-digit | digit-letter | snake_case
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
+# What is between borders in ASCII: words, numbers, and each mark but the low line.
+_ASCII_WORD: Final = re.compile(r"[A-Z]+[a-z]*|[a-z]+|[0-9]+|[!-/:-@\[-^`{-~]")
 # What sentences and their parts end in: tokens by themselves.
 _MARKS: Final = ".,;:!?"
 # What a token that occurs n times counts.
@@ -49,7 +51,10 @@ def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
         return words.encode_word(chunk.lower())
     if chunk[-1] in _MARKS and _is_plain_word(chunk[:-1]):
         return words.encode_word(chunk[:-1].lower()) + words.encode_word(chunk[-1])
-    return words.encode_once(_BORDER.sub(" ", chunk))
+    if chunk.isascii() and chunk.isprintable():
+        found = _ASCII_WORD.findall(chunk)
+        return tuple(chain.from_iterable(map(words.encode_word, map(str.lower, found))))
+    return tuple(words.encode(_BORDER.sub(" ", chunk)))
 
 
 def _is_plain_word(chunk: str) -> bool:

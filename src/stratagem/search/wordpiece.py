@@ -95,15 +95,6 @@ class WordPiece:
         chunks = _FALSE_SPACE.sub("", text).split()
         return list(chain.from_iterable(map(self._memo.__getitem__, chunks)))
 
-    def encode_once(self, text: str) -> tuple[int, ...]:
-        """Return the same for a short text that is not remembered: its caller does, or nobody."""
-        if not (text.isascii() and text.isprintable()):
-            return tuple(self.encode(text))
-        ids: tuple[int, ...] = ()
-        for word in _ASCII_WORD.findall(text.lower()):
-            ids += self.encode_word(word)
-        return ids
-
     def whole(self, word: str) -> int | None:
         """Return the id of a word, already in lower case, that is a token by itself."""
         return self._vocabulary.get(word)

@@ -159,6 +159,7 @@ def test_no_syntax_of_a_query_is_syntax(database: apsw.Connection, query: str) -
 @given(MIXED)
 @example("".join(map(chr, range(0x250))))
 @example("\ud800 \udfff x\x00y \u2028z\u3000")
+@example("ήσαν ίσες")
 def test_every_term_is_safe_and_finds_its_text(database: apsw.Connection, text: str) -> None:
     found = Found(database, text)
 
@@ -177,7 +178,25 @@ def test_whatever_can_be_asked_of_a_text_is_indexed_with_it(text: str) -> None:
 
 @given(st.one_of(st.text(), MIXED))
 def test_a_title_has_the_terms_of_a_text(title: str) -> None:
-    assert analysis.title_terms(title) == terms(title)
+    assert analysis.title_terms(title).split() == terms(title)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["user", "Running", "IDS", "the", "2024", "05", "x" * 40]), min_size=1
+    ),
+    st.sampled_from(["-", "_"]),
+    st.sampled_from(["", ",", ".", "(", '"', "'", ":"]),
+)
+@example(["key", "1"], "-", "")
+def test_a_key_has_the_terms_that_the_patterns_find(
+    words: list[str], joint: str, edge: str
+) -> None:
+    key = edge + joint.join(words) + edge
+
+    by_patterns = analysis._word_terms(key, singles=True)  # noqa: SLF001 -- keys take a shorter way
+
+    assert terms(key) == by_patterns
 
 
 @given(MIXED)

@@ -49,7 +49,7 @@ def test_it_embeds_by_the_book(text: str) -> None:
     assert STATIC.embed([text])[0] == pytest.approx(by_the_book(text), abs=1e-5)
 
 
-@given(st.text(alphabet="abcdeABC019_-. é", max_size=80))
+@given(st.text(alphabet="abcdeABC019_-.^[`~@\x7f\x01\t é", max_size=80))
 def test_it_embeds_any_text_by_the_book(text: str) -> None:
     assert STATIC.embed([text])[0] == pytest.approx(by_the_book(text), abs=1e-5)
 

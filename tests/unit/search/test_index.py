@@ -125,13 +125,13 @@ def test_a_text_that_is_merged_is_not_analysed_again(
     db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analysed: list[str] = []
-    find_terms = analysis.terms
+    find_terms = analysis.index_terms
 
-    def record(text: str) -> list[str]:
+    def record(text: str) -> str:
         analysed.append(text)
         return find_terms(text)
 
-    monkeypatch.setattr("stratagem.search.index.analysis.terms", record)
+    monkeypatch.setattr("stratagem.search.index.analysis.index_terms", record)
     text, long = "a lighthouse that was merged once", "a breakwater " * 200
     db.memory.fork("draft")
     db.memory.store("short", text, branch="draft")

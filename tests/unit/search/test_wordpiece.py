@@ -97,15 +97,6 @@ def test_no_text_breaks_it(text: str) -> None:
     assert all(isinstance(each, int) for each in OURS.encode(text))
 
 
-@given(
-    st.text(
-        alphabet=st.one_of(st.characters(max_codepoint=0x85), st.sampled_from("é東")), max_size=30
-    )
-)
-def test_a_text_that_is_not_remembered_is_read_as_any_other(text: str) -> None:
-    assert OURS.encode_once(text) == tuple(OURS.encode(text))
-
-
 def test_a_word_that_cannot_be_covered_is_one_unknown_token() -> None:
     assert OURS.encode("Ωμέγα") == [OURS.unknown_id]
 
