@@ -439,14 +439,16 @@ class _Trial:
         in_bytes = self._pattern.in_bytes
         given: Any = text.encode("latin-1", "replace") if in_bytes else text
         arguments = (b"" if in_bytes else "", given) if self._method == "sub" else (given,)
-        signal.setitimer(signal.ITIMER_REAL, TRIAL_SECONDS)
         began = time.thread_time()
+        # The timer may go off just before it is stopped: then, too, it took too long by the wall.
         try:
-            self._use(*arguments)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, TRIAL_SECONDS)
+                self._use(*arguments)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except _InterruptedError:
             return math.inf
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         return time.thread_time() - began
 
     def _verdict(self, attack: Attack, growth: float, seconds: float, *, wrong: bool) -> Verdict:
