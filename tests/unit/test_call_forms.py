@@ -31,7 +31,8 @@ def hints() -> tuple[str, ...]:
 
 def _hints() -> Iterator[str]:
     for path in SOURCES.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        source = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(source)) if "hint" in source else ():
             if (isinstance(node, ast.keyword) and node.arg == "hint") or (
                 isinstance(node, ast.Assign) and "hint" in ast.unparse(node.targets[0])
             ):
@@ -48,7 +49,9 @@ def _advice() -> Iterator[str]:
     for path in SOURCES.rglob("*.py"):
         if path.parent.name == "generated" or path.name in {"guidance.py", "instructions.py"}:
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        source = path.read_text("utf-8")
+        names_some = any(name in source for name in TABLE)
+        for node in ast.walk(ast.parse(source)) if names_some else ():
             if isinstance(node, ast.Constant | ast.JoinedStr):
                 said = _written(node)
                 if " " in said.strip() and operations_in(said):
