@@ -9,12 +9,14 @@ from pathlib import Path
 import apsw
 import pytest
 
+import stratagem
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries
 from stratagem.storage.sqlite import passage_ranking
-from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache
+from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache, PassageLengths
 from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
 from stratagem.storage.sqlite.statements import SQL
+from stratagem.storage.sqlite.store import SqliteStore
 
 WORDS = [f"w{number}" for number in range(60)]
 WEIGHTS = [(3.0, 1.0, 0.5), (1.0, 1.0, 1.0), (2.3, 0.7, 0.1)]
@@ -27,6 +29,7 @@ def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
         "CREATE VIRTUAL TABLE texts USING fts5 (title, body, context, content = '', "
         "contentless_delete = 1, tokenize = 'ascii')"
     )
+    opened.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value ANY)")
     yield opened
     opened.close()
 
@@ -158,3 +161,65 @@ def test_terms_that_fts5_takes_apart_are_left_to_it(
         )
         assert _columns(by_us) == _columns(by_fts)
         assert len(by_us.scores) == 1
+
+
+def test_lengths_of_before_a_purge_are_not_used_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    with stratagem.open(str(tmp_path / "m.db"), embedder="none") as db:
+        first, *_ = [
+            db.memory.log("message", {"role": "user", "content": "The ferry waits"}, session="s")
+            for _ in range(4)
+        ]
+        before = _totals_of(db)
+        _assert_ranked_as_by_fts5(db)
+        # It is the context of what follows, which so has other lengths.
+        db.memory.purge(sequence=first.sequence)
+        missing = before.terms - _totals_of(db).terms
+        for length in range(1, missing + 1):
+            db.memory.store("k", "zebra " * length)
+            if _totals_of(db) == before:
+                break
+            db.memory.purge("k")
+
+        assert _totals_of(db) == before
+        _assert_ranked_as_by_fts5(db)
+
+
+def _queries_of(db: stratagem.Stratagem) -> Queries:
+    store = db.runtime.foundation.store
+    assert isinstance(store, SqliteStore)
+    return make_queries(store.thread_connection())
+
+
+def _totals_of(db: stratagem.Stratagem) -> IndexTotals:
+    return IndexTotals.read(_queries_of(db))
+
+
+def _assert_ranked_as_by_fts5(db: stratagem.Stratagem) -> None:
+    with db.runtime.foundation.store.snapshot() as reader:
+        by_fts, by_us = (
+            search.passages('"ferri" OR "wait"', weights=WEIGHTS[0], limit=None)
+            for search in (SqliteSearch(_queries_of(db)), reader.search)
+        )
+    assert len(by_us.scores) >= 3
+    assert _columns(by_us) == _columns(by_fts)
+
+
+@pytest.mark.parametrize("sizes", [b"\xff\xff\xff\xff\xff\x7f", b"\xff", None, "text", 7])
+def test_damaged_lengths_are_left_to_fts5(connection: apsw.Connection, sizes: object) -> None:
+    _fill(connection, random.Random(5), range(1, 20))
+    connection.execute("UPDATE texts_docsize SET sz = ? WHERE id = 256 * 3", (sizes,))
+    queries = make_queries(connection)
+
+    assert PassageLengths.read(queries, IndexTotals.read(queries), 0) is None
+
+
+@pytest.mark.parametrize("record", [b"", b"\xff", b"\xff\xff\xff"])
+def test_a_damaged_record_of_totals_says_that_there_is_nothing(
+    connection: apsw.Connection, record: bytes
+) -> None:
+    connection.execute("UPDATE texts_data SET block = ? WHERE id = 1", (record,))
+
+    assert IndexTotals.read(make_queries(connection)) == (0, 0)

@@ -52,18 +52,30 @@ class IndexTotals(NamedTuple):
     @classmethod
     def read(cls, queries: Queries) -> IndexTotals:
         """Return what FTS5 itself keeps a record of; counting would read every passage."""
-        record = queries.value(bytes, "text_averages")
-        passages, *columns = _varints(record) if record else (0,)
+        # Damage can leave a record without a number in it.
+        passages, *columns = _varints(queries.value(bytes, "text_averages") or b"") or [0]
         return cls(passages, sum(columns))
 
 
 class PassageLengths:
-    """How many terms each passage of an index has, in the order of their rows."""
+    """How many terms each passage of an index has, in the order of their rows.
 
-    def __init__(self, rows: NDArray[np.int64], lengths: NDArray[np.int32], terms: int) -> None:
+    A row is given other terms only when the index is made anew, in another `generation`.
+    """
+
+    def __init__(
+        self, rows: NDArray[np.int64], lengths: NDArray[np.int32], terms: int, generation: int
+    ) -> None:
         self.rows = rows
         self.lengths = lengths
         self.totals = IndexTotals(len(rows), terms)
+        self.generation = generation
+
+    @classmethod
+    def read(cls, queries: Queries, totals: IndexTotals, generation: int) -> PassageLengths | None:
+        """Return those of all passages; None where that does not make the totals."""
+        nothing = cls(np.zeros(0, np.int64), np.zeros(0, np.int32), 0, generation)
+        return nothing.extend(queries, totals)
 
     def extend(self, queries: Queries, totals: IndexTotals) -> PassageLengths | None:
         """Return these and those of later passages; None where that does not make the totals."""
@@ -73,15 +85,17 @@ class PassageLengths:
             last = page[-1][0]
             try:
                 counts = [_count_terms(sizes) for _, sizes in page]
-            except (AttributeError, TypeError):
+                lengths.append(np.array(counts, np.int32))
+            except (AttributeError, OverflowError, TypeError):
                 # Damage can leave anything in a column: FTS5 will say so.
                 return None
             rows.append(np.fromiter((row for row, _ in page), np.int64, len(page)))
-            lengths.append(np.array(counts, np.int32))
             terms += sum(counts)
         if len(rows) == 1:
             return self if self.totals == totals else None
-        extended = PassageLengths(np.concatenate(rows), np.concatenate(lengths), terms)
+        extended = PassageLengths(
+            np.concatenate(rows), np.concatenate(lengths), terms, self.generation
+        )
         return extended if extended.totals == totals else None
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.int32] | None:
@@ -103,25 +117,31 @@ class LengthCache:
     def get(self, queries: Queries, totals: IndexTotals) -> PassageLengths | None:
         """Return the lengths of all passages that a reader sees; None where they are not kept."""
         kept = self._kept
-        if kept is not None and kept.totals == totals:
+        # The totals can be the same by chance: a purge shortens what quotes the purged text.
+        generation = queries.number("setting", "vector_generation")
+        if kept is not None and kept.generation == generation and kept.totals == totals:
             return kept
         # Whoever comes while another reads them does without.
         if totals.passages > _PASSAGES_MAX or not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._read(queries, totals)
+            return self._read(queries, totals, generation)
         finally:
             self._lock.release()
 
-    def _read(self, queries: Queries, totals: IndexTotals) -> PassageLengths | None:
-        extended = self._kept.extend(queries, totals) if self._kept else None
+    def _read(
+        self, queries: Queries, totals: IndexTotals, generation: int
+    ) -> PassageLengths | None:
+        kept = self._kept
+        extended = None
+        if kept is not None and kept.generation == generation:
+            extended = kept.extend(queries, totals)
         if extended is None:
             self._searches += 1
             if self._searches <= _SEARCHES_BEFORE_KEPT:
                 return None
             self._searches = 0
-            nothing = PassageLengths(np.zeros(0, np.int64), np.zeros(0, np.int32), 0)
-            extended = nothing.extend(queries, totals)
+            extended = PassageLengths.read(queries, totals, generation)
         if extended is not None:
             self._kept = extended
         return extended
