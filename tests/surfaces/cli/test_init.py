@@ -451,7 +451,7 @@ def test_guidance_that_is_out_of_date_is_replaced_in_its_place(cli: Cli) -> None
 def test_a_project_gets_a_memory_of_its_own_also_where_no_client_is(cli: Cli) -> None:
     said = init(cli, "--project")
 
-    assert "Made " in said
+    assert "Created the memory " in said
     assert Path(".stratagem/.gitignore").read_text() == "*\n"
     assert Path(".stratagem/stratagem.db").is_file()
     assert "nothing to change" in init(cli, "--project")
