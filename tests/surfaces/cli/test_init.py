@@ -695,7 +695,7 @@ def test_hooks_and_server_have_the_database_that_was_named(cli: Cli, tmp_path: P
     said = {**event, "last_assistant_message": "The tide turns at nine."}
     subprocess.run(command, shell=True, input=json.dumps(said).encode(), check=True)  # noqa: S602
 
-    assert f"Made {database}" in done
+    assert f"Created the memory {database}" in done
     assert "nothing to change" in again
     assert read(Path(".mcp.json"))["mcpServers"]["stratagem"]["args"] == [
         "mcp",
