@@ -232,7 +232,7 @@ def test_merged_solutions_join_their_evidence_once(call: Call) -> None:
     assert merged["merged_into"] == one["solution_id"]
     # The claim, one report for the lookup that tried what is one fix now, and the late failure.
     assert (late["stats"]["worked"], late["stats"]["failed"]) == (2, 1)
-    assert "joined" in late["note"]
+    assert f"was merged into {one['solution_id']}" in late["note"]
     assert recommended(call, NUMPY) == [one["solution_id"]]
 
 
