@@ -79,6 +79,20 @@ def test_connections_that_came_before_the_workers_are_shared_out_among_them() ->
     assert min(waiting) > 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_of_two_servers_that_are_bound_at_once_the_second_is_refused(workers: int) -> None:
+    with ExitStack() as opened:
+        first, second = (opened.enter_context(socket.socket()) for _ in range(2))
+        for each in (first, second):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        first.bind(("127.0.0.1", 0))
+        second.bind(first.getsockname())
+        [*map(opened.enter_context, listen_for_each(first, workers))]
+
+        with pytest.raises(OSError, match="in use"):
+            listen_for_each(second, workers)
+
+
 def accept_waiting(listener: socket.socket, opened: ExitStack) -> list[socket.socket]:
     accepted = []
     listener.settimeout(0)

@@ -51,10 +51,10 @@ _PORTS_ARE_BALANCED: Final = sys.platform == "linux"
 
 def listen_for_each(bound: socket.socket, workers: int) -> list[socket.socket]:
     """Listen on the address that a socket is bound to; return a socket for each worker."""
+    # Before it shares the port: of two servers that are bound at once, the second is refused here.
+    bound.listen(limits.CONNECTIONS_BACKLOG)
     if workers == 1 or not _PORTS_ARE_BALANCED:
-        bound.listen(limits.CONNECTIONS_BACKLOG)
         return [bound] * workers
-    # Only now that it is bound: a port that another program listens on was refused.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listeners = [bound]
     for _ in range(workers - 1):
@@ -62,9 +62,8 @@ def listen_for_each(bound: socket.socket, workers: int) -> list[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(bound.getsockname())
-        listeners.append(listener)
-    for listener in listeners:
         listener.listen(limits.CONNECTIONS_BACKLOG)
+        listeners.append(listener)
     return listeners
 
 
