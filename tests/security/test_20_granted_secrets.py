@@ -510,6 +510,10 @@ def test_the_key_is_changed_while_a_server_uses_its_secrets(
     assert "encrypted with a new key" in {each.get("reason") for each in audit}
 
 
+class _InterruptionError(Exception):
+    """Stands for the end of a program. A real one would end the thread that writes for others, too."""
+
+
 class _InterruptedCipher(SecretCipher):
     """Encrypts so many documents, and then the program is stopped."""
 
@@ -519,7 +523,7 @@ class _InterruptedCipher(SecretCipher):
         self, document: Any, place: str, known_keys: Collection[str] = ()
     ) -> EncryptedDocument:
         if not self.left:
-            raise KeyboardInterrupt
+            raise _InterruptionError
         self.left -= 1
         return super().encrypt(document, place, known_keys)
 
@@ -535,7 +539,7 @@ def test_a_change_of_the_key_that_is_interrupted_goes_on(
     cipher.add_key()
     cipher.left = steps
     interrupted = keys_in(key_file)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(_InterruptionError):
         encrypt_anew(granted.foundation, cipher, ROOT)
 
     between = execute(granted)["result"]

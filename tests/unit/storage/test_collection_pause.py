@@ -54,8 +54,10 @@ def test_no_garbage_is_collected_while_branches_are_compared(
 
         return run
 
-    monkeypatch.setattr(branch_merge, "compare", watch(compare))
-    monkeypatch.setattr(branch_merge, "plan", watch(plan))
+    # Where the operations find them: they keep what they were once given of a deferred module.
+    used = "stratagem.memory.branch_operations.branch_merge"
+    monkeypatch.setattr(f"{used}.compare", watch(compare))
+    monkeypatch.setattr(f"{used}.plan", watch(plan))
     db.memory.fork("trial")
 
     db.memory.diff("trial")
