@@ -44,6 +44,7 @@ PLAIN = (
     "store city",
 )
 NOT_PLAIN = (
+    f"search city --k {'9' * 5_000}",
     "",
     "--help",
     "--version",
@@ -201,6 +202,18 @@ def test_other_options_of_the_environment_are_left_to_the_library(
 ) -> None:
     assert read_plain_line(["recall", "city"], {}) is not None
     assert read_plain_line(["recall", "city"], environment) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that a process is in")
+def test_a_folder_that_is_gone_is_left_to_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert read_plain_line(["recall", "city"], {}) is None
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ __all__ = ["PlainLine", "read_plain_line", "run_plain_line"]
 # By which a shell asks for completions.
 _COMPLETION: Final = "_STRATAGEM_COMPLETE"
 _INTERRUPTED: Final = 130
+# No number that a command takes has more; Python refuses to read one of thousands of digits.
+_DIGITS_MAX: Final = 18
 
 
 class _Option(NamedTuple):
@@ -140,7 +142,8 @@ def _read_options(words: Sequence[str], options: Mapping[str, _Option]) -> _Word
 def _read_value(text: str, kind: Any) -> str | int | None:
     """Return a value; None where the library has to decide what it is."""
     if kind is int:
-        return int(text) if text.isascii() and text.isdecimal() else None
+        is_plain = text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
+        return int(text) if is_plain else None
     return text if kind in {str, list[str]} else None
 
 
@@ -200,7 +203,7 @@ def _merge_options(
         return None
     try:
         files = FileSettings.read()
-    except StratagemError:
+    except (OSError, StratagemError):
         return None
     if files.defaults(shared=True):
         return None
