@@ -55,7 +55,7 @@ def test_what_is_given_by_place_and_by_flag_is_refused(cli: Cli) -> None:
 
     said = cli.refused("add-incident", *title, "--worked", "true", code=2)
 
-    assert "TITLE is there twice: 'true', and --title 'Memory'" in said
+    assert "TITLE is given twice: 'true', and --title 'Memory'" in said
     assert "A switch such as --worked takes no value" in said
 
 
