@@ -243,18 +243,20 @@ class Index:
         vector = None if lexical else self._query_vector(reader.settings, wanted)
         if vector is None:
             best = _Weighing(reader, scope, limit, raised)
-            self._weigh_words(best, asked)
+            self._weigh_words(best, asked, expected)
             if best.count < ranking.MATCHES_FEW and len(asked) < len(terms):
                 # Words that are common elsewhere, on other branches say, may be all there is here.
-                self._weigh_words(best, terms[: ranking.ASKED_TERMS_MAX])
+                every = terms[: ranking.ASKED_TERMS_MAX]
+                self._weigh_words(best, every, self._count_matches(reader, every))
             return Ranking(best.shares(), terms, asked, "lexical", best.passage_of)
         assert self.embedder is not None
         meaning = _Meaning(vector, max(limit, ranking.SEMANTIC_DEPTH), nearest)
         found = self._compare(reader, scope, meaning, _Asked(asked, expected, limit))
         if len(found.words.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
-            every = _Asked(terms[: ranking.ASKED_TERMS_MAX], _MANY, limit)
-            found = self._compare(reader, scope, meaning, every)
+            every = terms[: ranking.ASKED_TERMS_MAX]
+            many = max(self._count_matches(reader, every), _MANY)
+            found = self._compare(reader, scope, meaning, _Asked(every, many, limit))
         candidates, cosines = _merge_candidates(found)
         best = _Weighing(reader, scope, limit, raised)
         among = None
@@ -350,15 +352,17 @@ class Index:
             # The texts stay in the queue; the next search or start tries again.
             return
 
-    def _weigh_words(self, best: _Weighing, terms: Sequence[str]) -> None:
+    def _weigh_words(self, best: _Weighing, terms: Sequence[str], expected: int) -> None:
         """Weigh the texts that have any of some terms, best first.
+
+        `expected` is in how many passages they are at most.
 
         Looking up whether a view shows a passage takes as long as ranking it. So the best of all
         are ranked first, and only these looked up, unless views lately hid most of them.
         """
         if not self._ranks_shown_only:
             spare = _SPARE * best.count_max
-            found = best.scope.passages(best.reader, terms, spare)
+            found = best.scope.passages(best.reader, terms, spare, expected)
             if best.weigh(_by_passages(found)) or len(found.scores) < spare:
                 return
             self._ranks_shown_only = _SEARCHES_AFTER_MISS
@@ -391,7 +395,7 @@ class Index:
                 and not self._ranks_shown_only
                 and text_vectors.knows_what_is_shown(reader.records, scope.view)
             ):
-                found = scope.passages(reader, asked.terms, asked.spare)
+                found = scope.passages(reader, asked.terms, asked.spare, asked.expected)
                 words = _pool(found, None)
                 near, places, cosines, exact = scope.compare(
                     reader, copy, meaning, words, shown_max=asked.depth
@@ -432,6 +436,11 @@ class Index:
         counts = self._count_texts(reader.search, terms, total)
         asked = ranking.selective_terms(terms, counts, total)
         return asked, sum(counts[term] for term in asked)
+
+    def _count_matches(self, reader: Reader, terms: Sequence[str]) -> int:
+        """Return in how many passages some terms are at most."""
+        search = reader.search
+        return sum(self._count_texts(search, terms, search.text_count()).values())
 
     def _count_texts(
         self, search: SearchReader, terms: Sequence[str], total: int
@@ -482,12 +491,16 @@ class _Scope(NamedTuple):
         )
         return ScoredPassages.from_rows(rows)
 
-    def passages(self, reader: Reader, terms: Sequence[str], limit: int | None) -> ScoredPassages:
+    def passages(
+        self, reader: Reader, terms: Sequence[str], limit: int | None, expected: int
+    ) -> ScoredPassages:
         """Return the passages that have any of some terms, best first, whatever is shown."""
         if not terms:
             return ScoredPassages.from_rows(())
         expression = analysis.match_expression(terms)
-        return reader.search.passages(expression, weights=self.weights, limit=limit)
+        return reader.search.passages(
+            expression, weights=self.weights, limit=limit, expected=expected
+        )
 
     def compare(
         self,

@@ -577,11 +577,17 @@ class SearchReader(Protocol):
         ...
 
     def passages(
-        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+        self,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        limit: int | None,
+        expected: int = 0,
     ) -> ScoredPassages:
         """Return the best passages for a match expression, whichever view shows them, best first.
 
-        Without a limit all of them, in any order.
+        Without a limit all of them, in any order. `expected` is at most how many match, as far as
+        the caller knows: where they are many, they are not all held in memory.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -13,7 +14,12 @@ import stratagem
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries
 from stratagem.storage.sqlite import passage_ranking
-from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache, PassageLengths
+from stratagem.storage.sqlite.passage_ranking import (
+    MATCHES_MAX,
+    IndexTotals,
+    LengthCache,
+    PassageLengths,
+)
 from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.store import SqliteStore
@@ -161,6 +167,46 @@ def test_terms_that_fts5_takes_apart_are_left_to_it(
         )
         assert _columns(by_us) == _columns(by_fts)
         assert len(by_us.scores) == 1
+
+
+def test_matches_that_would_take_much_memory_are_ranked_by_fts5(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fill(connection, random.Random(5), range(1, 20))
+    _, search = _searches(connection, monkeypatch)
+    reads_occurrences = []
+    for expected in (MATCHES_MAX + 1, MATCHES_MAX):
+        search.passages('"w0"', weights=WEIGHTS[0], limit=9, expected=expected)
+        tables = connection.execute("SELECT name FROM temp.sqlite_schema").fetchall()
+        reads_occurrences.append(tables == [("occurrences",)])
+
+    assert reads_occurrences == [False, True]
+
+
+@pytest.mark.parametrize("embedder", ["none", "static"])
+def test_a_search_tells_how_many_matches_it_expects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: str
+) -> None:
+    told: list[tuple[str, int]] = []
+    find = SqliteSearch.passages
+
+    def note_expected(search: SqliteSearch, expression: str, **given: Any) -> ScoredPassages:
+        told.append((expression, given["expected"]))
+        return find(search, expression, **given)
+
+    monkeypatch.setattr(SqliteSearch, "passages", note_expected)
+    with stratagem.open(str(tmp_path / "m.db"), embedder=embedder) as db:
+        texts = {f"k{number}": "The ferry waits" for number in range(250)}
+        texts["rare"] = "A zebra waits for the ferry"
+        db.memory.store(items=[{"key": key, "value": text} for key, text in texts.items()])
+        db.memory.search("ferry")
+        # Too few have the rare word, so that the common one is asked for, too.
+        db.memory.search("ferry zebra")
+
+    assert told[0] == ('"ferri"', 251)
+    assert ('"zebra"', 1) in told
+    assert told[-1][0] == '"ferri" OR "zebra"'
+    assert told[-1][1] >= 252
 
 
 def test_lengths_of_before_a_purge_are_not_used_after_it(

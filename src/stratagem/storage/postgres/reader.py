@@ -158,7 +158,12 @@ class PostgresSearch(SqlSearch):
         return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
 
     def passages(
-        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+        self,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        limit: int | None,
+        expected: int = 0,  # noqa: ARG002 -- the server ranks by itself
     ) -> ScoredPassages:
         terms = query_terms(expression)
         if not terms:

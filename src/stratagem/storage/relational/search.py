@@ -52,7 +52,12 @@ class SqlSearch(ABC):
 
     @abstractmethod
     def passages(
-        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+        self,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        limit: int | None,
+        expected: int = 0,
     ) -> ScoredPassages: ...
 
     @abstractmethod

@@ -23,7 +23,7 @@ from stratagem.storage.relational.session import Queries, Shape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["IndexTotals", "LengthCache", "PassageLengths", "rank_passages"]
+__all__ = ["MATCHES_MAX", "IndexTotals", "LengthCache", "PassageLengths", "rank_passages"]
 
 _LENGTH_ROW: Final = Shape[tuple[int, bytes]]()
 _OCCURRENCES_ROW: Final = Shape[tuple[str | None]]()
@@ -32,6 +32,9 @@ _OCCURRENCES_ROW: Final = Shape[tuple[str | None]]()
 _K1: Final = 1.2
 _B: Final = 0.75
 _IDF_MIN: Final = 1e-6
+
+# Each occurrence of a term takes some sixty bytes while it is ranked; FTS5 takes no more for many.
+MATCHES_MAX: Final = 300_000
 
 # Reading all lengths takes about as long as so many searches gain by it.
 _SEARCHES_BEFORE_KEPT: Final = 16

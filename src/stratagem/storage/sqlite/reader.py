@@ -20,7 +20,12 @@ from stratagem.storage.relational.search import PASSAGE_ROW, TRAITS_ROW, SqlSear
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
-from stratagem.storage.sqlite.passage_ranking import IndexTotals, LengthCache, rank_passages
+from stratagem.storage.sqlite.passage_ranking import (
+    MATCHES_MAX,
+    IndexTotals,
+    LengthCache,
+    rank_passages,
+)
 from stratagem.storage.sqlite.statements import SQL, STATEMENTS, statement
 
 __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make_reader"]
@@ -210,11 +215,17 @@ class SqliteSearch(SqlSearch):
         return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
 
     def passages(
-        self, expression: str, *, weights: tuple[float, float, float], limit: int | None
+        self,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        limit: int | None,
+        expected: int = 0,
     ) -> ScoredPassages:
-        ranked = self._rank_by_lengths(query_terms(expression), weights, limit)
-        if ranked is not None:
-            return ranked
+        if expected <= MATCHES_MAX:
+            ranked = self._rank_by_lengths(query_terms(expression), weights, limit)
+            if ranked is not None:
+                return ranked
         ranked_by = f"bm25({weights[0]}, {weights[1]}, {weights[2]})"
         if limit is None:
             rows = self._queries.rows(PASSAGE_ROW, "all_passages", expression, ranked_by)
