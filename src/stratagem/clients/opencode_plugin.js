@@ -12,24 +12,28 @@ const ANSWER_CHARS_MAX = 20_000
 const hook = (event) =>
   new Promise((resolve) => {
     let answer = ""
-    const finish = () => resolve(contextOf(answer))
+    let timer
+    const finish = (context) => {
+      clearTimeout(timer)
+      resolve(context)
+    }
     try {
       const child = spawn(PROGRAM[0], [...PROGRAM.slice(1), "hook", "opencode"], {
         cwd: event.cwd,
         stdio: ["pipe", "pipe", "ignore"],
-        timeout: SECONDS_MAX * 1000,
-        killSignal: "SIGKILL",
         windowsHide: true,
       })
-      child.on("error", () => resolve(""))
-      child.on("close", finish)
+      // Not the option of `spawn`: its timer goes on where the program does not start.
+      timer = setTimeout(() => child.kill("SIGKILL"), SECONDS_MAX * 1000)
+      child.on("error", () => finish(""))
+      child.on("close", () => finish(contextOf(answer)))
       child.stdout.on("data", (data) => {
         if (answer.length < ANSWER_CHARS_MAX) answer += data
       })
       child.stdin.on("error", () => {})
       child.stdin.end(JSON.stringify(event))
     } catch {
-      resolve("")
+      finish("")
     }
   })
 
