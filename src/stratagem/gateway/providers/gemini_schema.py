@@ -32,10 +32,11 @@ _COPIED: Final = frozenset(
         "maxProperties",
     }
 )
+# Tuples: a schema may give a list for a format, which no set can look up.
 _FORMATS: Final = {
-    "string": frozenset({"date-time", "enum"}),
-    "number": frozenset({"float", "double"}),
-    "integer": frozenset({"int32", "int64"}),
+    "string": ("date-time", "enum"),
+    "number": ("float", "double"),
+    "integer": ("int32", "int64"),
 }
 _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object")
 _NOT_AT_TOP: Final = frozenset({"anyOf", "oneOf", "enum", "const"})
@@ -136,7 +137,7 @@ class _Converter:
             }
             required = schema.get("required")
             kept = (
-                [name for name in required if name in properties]
+                [name for name in required if isinstance(name, str) and name in properties]
                 if isinstance(required, list)
                 else []
             )

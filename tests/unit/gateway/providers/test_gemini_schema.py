@@ -62,6 +62,8 @@ def of(schema: dict[str, Any], **root: Any) -> dict[str, Any]:
         ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}),
         ({"type": "object", "properties": {"a": True}, "required": ["a", "b"]}, {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
         ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}, "required": ["a", "b"]}),
+        ({"type": "object", "properties": {"a": True}, "required": [["a"], "a"]}, {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
+        ({"type": "string", "format": ["date-time"]}, {"type": "string"}),
         ({"type": "string", "examples": ["a"], "deprecated": True, "x-mine": 1}, {"type": "string"}),
         ({}, {"type": "string"}),
     ],
