@@ -261,11 +261,25 @@ def _import_all() -> None:
         importlib.import_module(name)
 
 
+def _complete_classes() -> None:
+    """Have the methods made that classes put off until they are used: else each program makes them."""
+    from stratagem.deferred_patterns import DeferredPattern
+
+    own = (module for name, module in sys.modules.items() if name.startswith("stratagem."))
+    for value in (value for module in own for value in vars(module).values()):
+        if isinstance(value, type):
+            for method in ("__init__", "__eq__", "__repr__", "_make"):
+                getattr(value, method, None)
+        elif isinstance(value, DeferredPattern):
+            _ = value.compiled
+
+
 def main() -> None:
     path = sys.argv[1]
     # As the command does, before NumPy is read.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _import_all()
+    _complete_classes()
     # What is there now stays as it is: looking through it would copy it into each process.
     gc.collect()
     gc.freeze()
