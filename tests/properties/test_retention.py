@@ -133,10 +133,9 @@ def _check(db: Stratagem, draw: random.Random) -> int:
 
 @pytest.mark.parametrize("histories", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_present_changes_and_the_past_is_told_as_it_is(histories: int) -> None:
+    # A few histories need not ask for anything that was erased: others are taken until one does.
     with seeded() as seed:
-        told = run(histories, 50, seed)
-
-    assert told > 0
+        assert any(run(histories, 50, seed + further) > 0 for further in range(10))
 
 
 def test_the_same_holds_in_postgresql(postgres_address: str) -> None:
