@@ -20,6 +20,7 @@ import apsw
 
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.sqlite.plain_hash import sha256
+from stratagem.storage.sqlite.varints import read_varints
 
 __all__ = ["FORMAT", "READ_MODELS_FORMAT", "Content", "DirectReader", "UnreadableError"]
 
@@ -73,8 +74,9 @@ class DirectReader:
 
     def text_count(self) -> int:
         """Return how many passages are indexed."""
+        # FTS5's record of its totals begins with it.
         rows = self._rows("text_averages")
-        return _first_varint(rows[0][0]) if rows else 0
+        return next(iter(read_varints(rows[0][0])), 0) if rows else 0
 
     def document_frequency(self, term: str) -> int:
         """Return in how many passages a term occurs."""
@@ -142,13 +144,3 @@ def _read_queries() -> dict[str, str]:
         name: sql.replace("{cuts}", fragments["cuts"]).replace("{visible}", fragments["visible"])
         for name, sql in found.items()
     }
-
-
-def _first_varint(data: bytes) -> int:
-    """Return the number that FTS5's averages record begins with: how many rows it has."""
-    number = 0
-    for byte in data[:9]:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:  # noqa: PLR2004 -- the top bit says that more follows
-            break
-    return number

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.storage.sqlite.varints import read_varint
 
 __all__ = ["Cell", "PageFile"]
 
@@ -24,8 +25,6 @@ _INTERIOR_HEADER_BYTES: Final = 12
 _INDEX_INTERIOR: Final = 0x02
 _INDEX_LEAF: Final = 0x0A
 _COLUMNS_MAX: Final = 64
-_VARINT_BYTES_MAX: Final = 9
-_MORE: Final = 0x80
 # Bytes of the numbers that the serial types 1 to 6 stand for.
 _INTEGER_BYTES: Final = (0, 1, 2, 3, 4, 6, 8)
 _REAL: Final = 7
@@ -84,10 +83,10 @@ class PageFile:
 
     def _cell(self, page: int, offset: int, data: bytes, *, indexed: bool) -> Cell | None:
         try:
-            size, at = _varint(data, offset)
+            size, at = read_varint(data, offset)
             number = None
             if not indexed:
-                number, at = _varint(data, at)
+                number, at = read_varint(data, at)
             payload = self._payload(data, at, size, indexed=indexed)
             return Cell(page, offset, number, _columns(payload))
         except (IndexError, ValueError, struct.error):
@@ -137,11 +136,11 @@ def _pointers(data: bytes, begin: int) -> Iterator[int]:
 
 
 def _columns(payload: bytes) -> list[Any]:
-    size, at = _varint(payload, 0)
+    size, at = read_varint(payload, 0)
     place = size
     columns: list[Any] = []
     while at < size:
-        kind, at = _varint(payload, at)
+        kind, at = read_varint(payload, at)
         if len(columns) >= _COLUMNS_MAX:
             raise ValueError("no row of ours has so many columns")
         value, place = _value(payload, place, kind)
@@ -170,24 +169,6 @@ def _value(payload: bytes, place: int, kind: int) -> tuple[Any, int]:
     value = payload[place:end]
     # A text that is no UTF-8 raises what a row without sense does.
     return (value if kind % 2 == 0 else value.decode()), end
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    number = 0
-    for count in range(1, _VARINT_BYTES_MAX + 1):
-        byte = data[at]
-        at += 1
-        # Seven bits of each byte count, but all eight of the ninth.
-        if count == _VARINT_BYTES_MAX:
-            return _to_signed(number << 8 | byte), at
-        number = number << 7 | byte & 0x7F
-        if byte < _MORE:
-            break
-    return number, at
-
-
-def _to_signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _exactly(data: bytes, size: int) -> bytes:

@@ -19,6 +19,7 @@ from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries, Shape
+from stratagem.storage.sqlite.varints import read_varints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class IndexTotals(NamedTuple):
     def read(cls, queries: Queries) -> IndexTotals:
         """Return what FTS5 itself keeps a record of; counting would read every passage."""
         # Damage can leave a record without a number in it.
-        passages, *columns = _varints(queries.value(bytes, "text_averages") or b"") or [0]
+        passages, *columns = read_varints(queries.value(bytes, "text_averages") or b"") or [0]
         return cls(passages, sum(columns))
 
 
@@ -248,14 +249,4 @@ def _find_best(
 
 def _count_terms(sizes: bytes) -> int:
     """Return how many terms a passage has, by what FTS5 keeps of its columns."""
-    return sum(sizes) if sizes.isascii() else sum(_varints(sizes))
-
-
-def _varints(data: bytes) -> list[int]:
-    """Return numbers of seven bits in a byte, whose top bit says that more follows."""
-    numbers = [0]
-    for byte in data:
-        numbers[-1] = numbers[-1] << 7 | byte & 0x7F
-        if byte < 0x80:  # noqa: PLR2004 -- the top bit
-            numbers.append(0)
-    return numbers[:-1]
+    return sum(sizes) if sizes.isascii() else sum(read_varints(sizes))
