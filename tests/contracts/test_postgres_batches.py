@@ -87,6 +87,14 @@ def log_event(text: str) -> Work:
     return lambda t: t.append(live(t, MAIN), [a_happening(text)])[0].sequence
 
 
+def log_messages(*texts: str) -> Work:
+    """Return work that logs messages of eight sessions, in turn."""
+    return lambda t: t.append(
+        live(t, MAIN),
+        [a_happening(text, session=f"session {at % 8}") for at, text in enumerate(texts)],
+    )
+
+
 def write_note(key: str, text: str) -> Work:
     return lambda t: t.append(live(t, MAIN), [a_note(key, text)])[0].sequence
 
@@ -175,6 +183,19 @@ def test_sixteen_events_take_the_statements_of_one(store: PostgresStore, traffic
     assert answers == 2
     assert statements <= 16
     assert examine(store) == []
+
+
+@pytest.mark.parametrize("chars", [20, 2_000])
+def test_messages_ask_for_none_of_those_before_them_that_were_just_written(
+    store: PostgresStore, traffic: Traffic, chars: int
+) -> None:
+    store.write(log_messages(*("m" * chars for _ in range(260))), TESTER)
+    traffic.take()
+
+    together(store, *(log_messages(*"abcdefgh") for _ in range(4)))
+
+    # The lock and the head of the log. Statements are not counted: others count rows meanwhile.
+    assert traffic.take()[1] == 2
 
 
 def test_a_record_that_is_written_again_by_the_next_is_closed(store: PostgresStore) -> None:

@@ -6,7 +6,11 @@ from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch
 from stratagem.storage.outbox import Registration
 
-__all__ = ["NameCache", "WriterCache"]
+__all__ = ["NameCache", "TextCache", "WriterCache"]
+
+# How many characters of messages a writer remembers, and of how many sessions the newest messages.
+_TEXT_CHARS_MAX = 256_000
+_SESSIONS_MAX = 1_024
 
 
 class NameCache:
@@ -24,6 +28,32 @@ class NameCache:
         """Forget everything: some of it was undone."""
         self.spaces.clear()
         self.branches.clear()
+
+
+class TextCache:
+    """Texts by sequence, up to so many characters; those that were added first are dropped."""
+
+    __slots__ = ("_chars", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._chars = 0
+
+    def get(self, sequence: int) -> str | None:
+        """Return the text of an event; None where it is not remembered."""
+        return self._texts.get(sequence)
+
+    def add(self, sequence: int, text: str) -> None:
+        """Remember the text of an event that is not remembered yet."""
+        self._texts[sequence] = text
+        self._chars += len(text)
+        while self._chars > _TEXT_CHARS_MAX:
+            self._chars -= len(self._texts.pop(next(iter(self._texts))))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._texts.clear()
+        self._chars = 0
 
 
 class WriterCache(NameCache):
@@ -44,9 +74,15 @@ class WriterCache(NameCache):
         self.branches_by_name: dict[str, Branch] = {}
         self.projections: list[Registration] | None = None
         # The texts of the newest messages of sessions, by sequence: those that follow ask for them.
-        self.turn_texts: dict[int, str] = {}
+        self.turn_texts = TextCache()
         # The newest messages of sessions, newest first, by space, session and branch.
         self.turns: dict[tuple[int, str, int], list[int]] = {}
+
+    def add_turns(self, of: tuple[int, str, int], newest: list[int]) -> None:
+        """Remember the newest messages of a session, in place of one that was added long ago."""
+        if len(self.turns) >= _SESSIONS_MAX:
+            del self.turns[next(iter(self.turns))]
+        self.turns[of] = newest
 
     def forget_unlogged(self) -> None:
         """Forget what may have changed although the log has not: all that no event says."""

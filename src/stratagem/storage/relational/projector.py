@@ -17,7 +17,6 @@ that row alone, because the ancestor still shows it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
@@ -45,11 +44,6 @@ _VERSION_ROW = Shape[tuple[int, int, int, int | None]]()
 _SUBJECT_VERSION_ROW = Shape[tuple[int, int, int, int, int | None]]()
 # From so many on, versions that are replaced are looked up together.
 _TOGETHER_MIN = 4
-# As many messages as are remembered for those that follow; a longer one is read again.
-_TURNS_MAX = 256
-_TURN_CHARS_MAX = 1_000
-# Of so many sessions it is remembered which messages are the newest.
-_SESSIONS_MAX = 1_024
 
 CONTENT_PURGED: Final = "ContentPurged"
 BRANCH_EVENTS: Final = frozenset(
@@ -292,7 +286,7 @@ class Projector:
             kind = self._kinds.find_event(fact.kind)
             if kind is not None and kind.gives_context:
                 rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
-                self._remember_turn(fact.sequence, text.body)
+                self._writer.cache.turn_texts.add(fact.sequence, text.body)
         rows.texts.append((fact.sequence, text, context))
 
     def _context(self, fact: Fact, session: str, rows: _Rows, wanted: int) -> list[str]:
@@ -326,15 +320,15 @@ class Projector:
 
     def _newest_turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
         """Return the newest messages of a session on a branch, which are remembered."""
-        remembered = self._writer.cache.turns
-        if len(remembered) >= _SESSIONS_MAX:
-            remembered.clear()
+        cache = self._writer.cache
+        found: list[int] = []
         for space in spaces:
-            if (space, session, cut.branch) not in remembered:
-                found = self._turns([space], session, cut, limit)
-                remembered[space, session, cut.branch] = found
-        known = (remembered[space, session, cut.branch] for space in spaces)
-        return sorted(chain.from_iterable(known), reverse=True)[:limit]
+            newest = cache.turns.get((space, session, cut.branch))
+            if newest is None:
+                newest = self._turns([space], session, cut, limit)
+                cache.add_turns((space, session, cut.branch), newest)
+            found += newest
+        return sorted(found, reverse=True)[:limit]
 
     def _turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
         found = [
@@ -344,22 +338,14 @@ class Projector:
         ]
         return sorted(found, reverse=True)[:limit]
 
-    def _remember_turn(self, sequence: int, text: str) -> None:
-        if len(text) <= _TURN_CHARS_MAX:
-            remembered = self._writer.cache.turn_texts
-            if len(remembered) >= _TURNS_MAX:
-                remembered.clear()
-            remembered[sequence] = text
-
     def _texts_of(self, sequences: list[int]) -> list[str]:
-        known = self._writer.cache.turn_texts
-        missing = [sequence for sequence in sequences if sequence not in known]
-        read = self._read_texts(missing) if missing else {}
-        return [
-            text
-            for sequence in sequences
-            if (text := known.get(sequence) or read.get(sequence)) is not None
-        ]
+        cache = self._writer.cache.turn_texts
+        texts = {sequence: cache.get(sequence) for sequence in sequences}
+        if missing := [sequence for sequence, text in texts.items() if text is None]:
+            texts |= (read := self._read_texts(missing))
+            for sequence, text in read.items():
+                cache.add(sequence, text)
+        return [text for text in texts.values() if text is not None]
 
     def _read_texts(self, sequences: list[int]) -> dict[int, str]:
         """Return the texts of events, but for those that were purged."""
