@@ -41,7 +41,14 @@ from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.memory.spans import memory_span
 from stratagem.operation import CORRECTION, Caller, Operation
 from stratagem.operations import CorrectCall, Prepared
-from stratagem.places import check_place, check_there, database_path, is_address, local_zone
+from stratagem.places import (
+    check_place,
+    check_there,
+    database_path,
+    is_address,
+    local_zone,
+    removed_working_folder,
+)
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
@@ -544,10 +551,17 @@ def open_store(settings: Settings) -> Iterator[Store]:
     _check(settings)
     path = settings.path
     if path != MEMORY and not is_address(path):
-        path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
+        path = _absolute(path)
     store = _store(settings, path, _index(settings, path, settings.embedder))
     with closing(store):
         yield store
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
+    except FileNotFoundError as error:
+        raise removed_working_folder() or error from None
 
 
 def start(settings: Settings) -> Runtime:
@@ -555,7 +569,7 @@ def start(settings: Settings) -> Runtime:
     _check(settings)
     path = settings.path
     if path != MEMORY and not is_address(path):
-        path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
+        path = _absolute(path)
         _make_folder(Path(path).parent, read_only=settings.read_only)
         _make_private(Path(path), read_only=settings.read_only)
     external = settings.external or ExternalSettings.from_environment(settings.environment)

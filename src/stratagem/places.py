@@ -45,6 +45,7 @@ __all__ = [
     "own_command",
     "personal_path",
     "refuse_memory_of_repository",
+    "removed_working_folder",
     "typed_command",
 ]
 
@@ -115,6 +116,18 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     if memory is not None:
         refuse_memory_of_repository(memory)
     return Path(memory or user_folder()) / DATABASE_NAME
+
+
+def removed_working_folder() -> StorageUnavailable | None:
+    """Return the error to report where the folder that this process works in was removed."""
+    try:
+        os.getcwd()  # noqa: PTH109 -- as `Path.cwd` does it
+    except FileNotFoundError:
+        return StorageUnavailable(
+            "The folder that this command was started in has been removed.",
+            hint="Change to a folder that exists, for example with `cd ~`, and repeat it there.",
+        )
+    return None
 
 
 def refuse_memory_of_repository(memory: str) -> None:

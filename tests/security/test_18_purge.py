@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -172,6 +174,18 @@ def test_a_logged_event_is_purged_with_its_copies(tmp_path: Path) -> None:
 
     assert answer["copies"] == {"execution_ok": 1}
     assert held(path) == {}
+
+
+def test_no_object_of_the_process_refers_to_what_was_purged(tmp_path: Path) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("held_texts.py"))]
+    run = subprocess.run(
+        [*program, str(tmp_path / "memory.db")], capture_output=True, text=True, check=True
+    )
+
+    before, after = run.stdout.split("---\n")
+    assert before.count("_lru_cache_wrapper: ") > 20, before
+    assert before.count("FunctionCache: ") >= 2, before
+    assert after == ""
 
 
 def test_the_cache_of_another_process_is_not_asked_any_more(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import field
-from functools import lru_cache
 from typing import Final
 
 from stratagem.debugging import spelling, vocabulary
@@ -20,6 +19,7 @@ from stratagem.debugging.vocabulary import ABSENT, PRESENT
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 
 __all__ = ["VERSIONED", "Role", "SlotValue", "parse_fields", "role_of"]
 
@@ -105,7 +105,7 @@ def parse_fields(given: Iterable[tuple[str, str]]) -> tuple[dict[str, SlotValue]
     return parser.resolve_slots(), parser.other
 
 
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def role_of(key: str) -> Role | None:
     """Return what a key is for, or None for a free one."""
     plain = key.replace("_", "")

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 from stratagem import limits
@@ -38,6 +38,7 @@ from stratagem.debugging.environment_fields import VERSIONED, SlotValue, parse_f
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
+from stratagem.function_cache import cache_texts
 
 __all__ = ["Environment", "canonical", "contradictions", "from_bucket", "similarity"]
 
@@ -133,7 +134,7 @@ def from_bucket(text: str) -> Environment | None:
 
 
 # Every outcome that is read names its bucket, and there are few.
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def _from_bucket(text: str) -> Environment | None:
     fields: dict[str, str] = {}
     for token in text.split("|"):
@@ -203,7 +204,7 @@ def _cache_key(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
 
 
 # Agents ask again and again from the same few environments, and every outcome has one.
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def _parse_cached(cache_key: tuple[tuple[str, Any, type], ...]) -> Environment:
     return _parse({key: value for key, value, _ in cache_key})
 

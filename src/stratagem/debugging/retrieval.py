@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -31,6 +30,7 @@ from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
 from stratagem.engine.lineage import View
 from stratagem.engine.relevance import CheckedWord, Description, HeadWord, ProblemComparison
+from stratagem.function_cache import cache_texts
 from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Ranked
@@ -239,7 +239,7 @@ def _head(found: Headline) -> list[HeadWord]:
 
 
 # Errors are made of few words, and twenty known ones are compared with each that is asked about.
-@lru_cache(maxsize=8192)
+@cache_texts(8192)
 def _head_word(word: str, *, is_name: bool) -> HeadWord:
     return HeadWord(word, frozenset(analysis.terms(word)), is_name)
 

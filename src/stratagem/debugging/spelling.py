@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 from unicodedata import normalize
 
 from stratagem import limits
 from stratagem.debugging import vocabulary
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 
 __all__ = [
     "KnownName",
@@ -123,13 +123,13 @@ def own_version(name: str, version: str) -> str:
 
 
 # Environments repeat the same few words.
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def _fold_cached(text: str) -> str:
     folded = normalize("NFKD", normalize("NFKD", text).casefold())
     return " ".join(folded.split())[: limits.ENV_VALUE_CHARS_MAX].strip()
 
 
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def _key(text: str) -> str:
     return _NO_LETTERS.sub("_", _fold_cached(text)).strip("_")
 

@@ -147,21 +147,16 @@ class RetentionTools(BoundSystem):
         return sorted(chosen)
 
     def _erase(self, sequences: Sequence[int]) -> None:
-        foundation = self._foundation
-        for work in foundation.purge_listeners.before:
-            work()
-        self._store.purge(
-            WriteRequest(self._caller.actor),
-            space=entries(self._caller.namespace),
-            key=None,
-            sequence=None,
-            sequences=sequences,
-            copies=False,
+        self._foundation.erase_with_copies(
+            lambda: self._store.purge(
+                WriteRequest(self._caller.actor),
+                space=entries(self._caller.namespace),
+                key=None,
+                sequence=None,
+                sequences=sequences,
+                copies=False,
+            )
         )
-        foundation.index.forget_vectors()
-        foundation.collections.discard()
-        for work in foundation.purge_listeners.after:
-            work()
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:

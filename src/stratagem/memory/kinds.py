@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final, Literal
 
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+from stratagem.function_cache import cache_texts
 from stratagem.memory.standing import STANDING, is_standing, role_of, words_of
 
 __all__ = [
@@ -58,7 +58,7 @@ HIDING_DECISIONS: Final = frozenset({"correct", "discard"})
 PINNED: Final = "pinned"
 
 
-@lru_cache(maxsize=1024)
+@cache_texts(1024)
 def entries(namespace: str) -> Space:
     """Return the space of a namespace's entries."""
     return Space(ENTRY, namespace)

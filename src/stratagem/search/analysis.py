@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import FunctionCache, cache_texts
 from stratagem.search.characters import fold, shape
-from stratagem.search.function_cache import FunctionCache
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -135,6 +134,16 @@ def content_terms(text: str) -> list[str]:
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
+def has_more_content_terms(text: str, most: int) -> bool:
+    """Say whether a text has more than `most` content terms, reading no further than it must."""
+    count = 0
+    for chunk in text[: limits.INDEXED_CHARS_MAX].split():
+        count += sum(term not in STOP_WORDS for term in _look_up(chunk).split())
+        if count > most:
+            return True
+    return False
+
+
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms to ask for, in order, at most `limits.QUERY_TERMS_MAX`.
 
@@ -198,7 +207,7 @@ def find_terms(text: str, asked: frozenset[str]) -> set[str]:
     return found or _symbols_among(words, asked)
 
 
-@lru_cache(maxsize=64)
+@cache_texts(64)
 def _initials(asked: frozenset[str]) -> frozenset[str]:
     """Return what a word begins with that stands for one of some terms."""
     return frozenset(initial for term in asked for initial in (term[0], term[0].upper()))

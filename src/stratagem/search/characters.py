@@ -20,7 +20,7 @@ import unicodedata
 from typing import Final
 
 from stratagem.deferred_patterns import deferred_pattern
-from stratagem.search.function_cache import FunctionCache
+from stratagem.function_cache import FunctionCache
 
 __all__ = ["fold", "shape"]
 

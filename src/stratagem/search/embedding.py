@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ServiceUnavailable, ValidationFailed
-from stratagem.search.function_cache import FunctionCache
+from stratagem.function_cache import FunctionCache
 from stratagem.search.static_tokens import (
     DIMENSIONS,
     MODEL_ARCHIVE,

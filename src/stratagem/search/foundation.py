@@ -17,6 +17,7 @@ from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ReadOnly
+from stratagem.function_cache import clear_text_caches
 from stratagem.operation import Caller
 from stratagem.search.collections import CollectionIndex
 from stratagem.search.external_services import ExternalServices
@@ -66,8 +67,8 @@ class Foundation:
     collections: CollectionIndex = field(default_factory=lambda: CollectionIndex(None))
 
     def __post_init__(self) -> None:
-        """Have what was computed from contents go with them."""
-        self.purge_listeners.after.append(self.cache.clear)
+        """Have everything that was computed from contents cleared after a purge."""
+        self.purge_listeners.after += self.cache.clear, clear_text_caches
 
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
@@ -87,10 +88,14 @@ class Foundation:
 
     def _purge(self, caller: Caller, erase: Callable[[], Erased]) -> Erased:
         caller.refuse_in_transaction("A purge")
+        return self.erase_with_copies(erase)
+
+    def erase_with_copies(self, erase: Callable[[], T]) -> T:
+        """Erase something from the store, and every copy of it that this process holds."""
         for work in self.purge_listeners.before:
             work()
         erased = erase()
-        self.index.forget_vectors()
+        self.index.forget_texts()
         self.collections.discard()
         for work in self.purge_listeners.after:
             work()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +26,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
+from stratagem.function_cache import cache_texts
 from stratagem.search import embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.storage.contract import (
@@ -75,6 +75,8 @@ _REFINED_SPARE = 50
 # Of so many short texts the terms are remembered, in a few megabytes at most.
 _REMEMBERED_MAX = 4_096
 _REMEMBERED_CHARS_MAX = 400
+# Room for as many words as a message may lend; the cache of them takes 16 MB at most.
+_LENT_CHARS_MAX = 1_000
 
 
 class Ranked(NamedTuple):
@@ -338,8 +340,9 @@ class Index:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def forget_vectors(self) -> None:
-        """Drop the file of vectors: something in it was erased."""
+    def forget_texts(self) -> None:
+        """Drop the file of vectors and the counts of terms: a text in them was erased."""
+        self._term_counts.clear()
         if self._vectors is not None:
             self._vectors.discard()
 
@@ -796,21 +799,31 @@ def _text_terms(text: str) -> str:
 
 
 # What was written on a branch, or in a transaction, is indexed again when it is merged.
-_short_text_terms = lru_cache(maxsize=_REMEMBERED_MAX)(_text_terms)
+_short_text_terms = cache_texts(_REMEMBERED_MAX)(_text_terms)
 
 
 # So are titles, and labels of logged events recur.
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@cache_texts(_REMEMBERED_MAX)
 def _title_terms(title: str) -> str:
     return analysis.title_terms(title)
 
 
-# A message of a session is analysed again as the context of those that follow.
-@lru_cache(maxsize=4096)
 def lent_terms(text: str) -> str:
-    """Return what a message lends to those that follow: its content, unless it is long."""
+    """Return the terms that a message lends to those that follow, or none if it has too many."""
+    if len(text) <= _LENT_CHARS_MAX:
+        return _short_lent_terms(text)
+    # It has too many terms, as a rule, and the first few words show that.
+    too_many = analysis.has_more_content_terms(text, ranking.CONTEXT_TERMS_MAX)
+    return "" if too_many else _lent_terms(text)
+
+
+def _lent_terms(text: str) -> str:
     lent = analysis.content_terms(text)
     return " ".join(lent) if len(lent) <= ranking.CONTEXT_TERMS_MAX else ""
+
+
+# A message of a session is analysed again as the context of those that follow.
+_short_lent_terms = cache_texts(_REMEMBERED_MAX)(_lent_terms)
 
 
 def _parts(text: Text) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from stratagem.search.function_cache import FunctionCache
+from stratagem.function_cache import FunctionCache
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -46,3 +46,41 @@ def test_a_folder_that_is_not_there_is_refused(arguments: tuple[str, ...], tmp_p
 
     assert done.returncode == 2
     assert "stratagem -C FOLDER COMMAND" in done.stderr
+
+
+_IN_REMOVED_FOLDER = """
+import os, sys
+os.chdir(sys.argv[1])
+os.rmdir(sys.argv[1])
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "stratagem", "recall", "city"),
+        ("-m", "stratagem", "--json", "status"),
+        ("-m", "stratagem", "mcp"),
+        ("-c", "import stratagem; stratagem.open('memory.db')"),
+    ],
+)
+def test_a_working_folder_that_was_removed_is_named_as_the_reason(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_REMOVED_FOLDER, str(folder), *command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "has been removed" in said
+    assert "cd ~" in said
+    assert "defect" not in said

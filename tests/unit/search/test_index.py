@@ -1,12 +1,15 @@
 """What a search by words finds is what ranking everything would find."""
 
+import gc
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import stratagem
-from stratagem.search import analysis, index
+from stratagem.function_cache import clear_text_caches
+from stratagem.search import analysis, index, ranking
 
 
 @pytest.fixture
@@ -141,3 +144,26 @@ def test_a_text_that_is_merged_is_not_analysed_again(
     assert analysed.count(text) == 1
     assert keys(db, "lighthouse") == ["short"]
     assert keys(db, "breakwater") == ["long"]
+
+
+@pytest.mark.parametrize("repeats", [3, 100, 150, 3_000])
+@pytest.mark.parametrize("word", ["harbour ", "the harbour ", "-- ", "x" * 2_000 + " "])
+def test_a_message_lends_all_of_its_terms_or_none(word: str, repeats: int) -> None:
+    text = word * repeats
+    terms = analysis.content_terms(text)
+
+    lent = index.lent_terms(text)
+
+    assert lent == (" ".join(terms) if len(terms) <= ranking.CONTEXT_TERMS_MAX else "")
+
+
+def test_long_messages_are_not_cached() -> None:
+    clear_text_caches()
+    gc.collect()
+    text = "harbour and quay " * 5_000
+    held = sys.getrefcount(text)
+
+    index.lent_terms(text)
+    index.lent_terms("a short message")
+
+    assert sys.getrefcount(text) == held

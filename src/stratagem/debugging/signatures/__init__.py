@@ -25,10 +25,10 @@ gives the same errors other signatures: it raises `VERSION`, and stored errors a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.deferred_modules import hashlib
+from stratagem.function_cache import cache_texts
 
 if TYPE_CHECKING:
     from stratagem.debugging.signatures.headlines import Agreement, Headline
@@ -136,7 +136,7 @@ def kept_headlines(content: Mapping[str, Any]) -> list[Headline]:
     return _read_headlines(content.get("error_signature") or "")
 
 
-@lru_cache(maxsize=1024)
+@cache_texts(1024)
 def _read_headlines(text: str) -> list[Headline]:
     return _ends(find_headlines(text)) if text else []
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from stratagem.debugging.signatures.lines import LogLine
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 
 __all__ = ["CALM_LEVELS", "WEAK", "Span", "Window", "only_summarises", "prose", "window", "worst"]
 
@@ -223,7 +223,7 @@ def _weight(line: LogLine, *, graded: bool) -> int:
 
 
 # The lines of an error are weighed when it is looked for, for its signature and for its headline.
-@lru_cache(maxsize=256)
+@cache_texts(256)
 def _weigh_words(text: str) -> int:
     """Return the weight of the first kind of phrase that a line has."""
     if not _SPARED.search(text):

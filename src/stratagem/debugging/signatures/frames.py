@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final
 
 from stratagem.debugging.signatures import paths, provenance
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 
 __all__ = [
     "Frame",
@@ -169,7 +169,7 @@ def relevant_frames(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
 
 
 # Deep stacks are made of few functions.
-@lru_cache(maxsize=1_024)
+@cache_texts(1_024)
 def _tidy(name: str) -> str:
     """Return a function's name without what was made up, arguments and white space."""
     name = provenance.without_made_up(name)
@@ -189,6 +189,6 @@ def _without_templates(name: str) -> str:
     return name
 
 
-@lru_cache(maxsize=1_024)
+@cache_texts(1_024)
 def _tidy_file(file: str) -> str:
     return "_".join(_FILE_REST.sub("", paths.base(file)).split())

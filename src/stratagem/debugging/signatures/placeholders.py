@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTRY_HOSTS
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 
 __all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "packages"]
 
@@ -87,7 +87,7 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 
 
 # A message is normalised for its signature, its headline and the names in it.
-@lru_cache(maxsize=256)
+@cache_texts(256)
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
     plain = _on_one_line(message)
@@ -106,7 +106,7 @@ def _on_one_line(message: str) -> str:
 
 # For its values and then for what it names, one message is searched twice in a row. Few, because
 # each match holds a kilobyte.
-@lru_cache(maxsize=4)
+@cache_texts(4)
 def _find_parts(message: str) -> list[re.Match[str]]:
     """Return what the rules find in a message."""
     return list(_SCANNER.finditer(message))
@@ -119,7 +119,7 @@ class NamedParts(NamedTuple):
     resources: tuple[str, ...]
 
 
-@lru_cache(maxsize=256)
+@cache_texts(256)
 def named_parts(message: str) -> NamedParts:
     """Return what a message names, as it was written or normalised."""
     names, resources = [], []

@@ -7,8 +7,9 @@ by its file where there is one, else by the module in its name.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
+
+from stratagem.function_cache import cache_texts
 
 __all__ = ["is_system", "is_system_file", "without_made_up"]
 
@@ -95,14 +96,14 @@ _MADE_UP: Final = tuple(
 )
 
 
-@lru_cache(maxsize=1_024)
+@cache_texts(1_024)
 def is_system(name: str, file: str) -> bool:
     """Say whether a function is not the program's own."""
     made_up = "$$Lambda" in name
     return made_up or is_system_file(file) or _SYSTEM_NAME.match(name) is not None
 
 
-@lru_cache(maxsize=1_024)
+@cache_texts(1_024)
 def is_system_file(file: str) -> bool:
     """Say whether a file is not the program's own."""
     return _SYSTEM_FILE.search(file) is not None

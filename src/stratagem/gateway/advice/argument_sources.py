@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import cache_texts
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 
@@ -124,7 +124,7 @@ def _subject(tool: Tool) -> frozenset[str]:
     return _words(tool.name) - _DOING
 
 
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def _words(name: str) -> frozenset[str]:
     return frozenset(analysis.terms(_CASES.sub(" ", name)))
 

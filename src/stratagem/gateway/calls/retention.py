@@ -17,6 +17,7 @@ from stratagem import limits
 from stratagem.engine.events import Event, Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, View
 from stratagem.errors import ReadOnly, ToolNotFound, ValidationFailed
+from stratagem.function_cache import clear_text_caches
 from stratagem.gateway import inputs, names
 from stratagem.gateway.calls.answers import ErasedExecutions, PurgedToolRecord
 from stratagem.gateway.calls.recorder import Recorder
@@ -193,6 +194,7 @@ def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:
         sequence=None,
         sequences=doomed,
     )
+    clear_text_caches()
     return erased.events
 
 

@@ -12,7 +12,7 @@ Nodes are made when they are first looked at, so a schema that contains itself c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
+from stratagem.function_cache import cache_texts
 from stratagem.gateway.correction.names import Names
 from stratagem.gateway.correction.words import normal
 from stratagem.gateway.definitions.schemas import PATTERNS, Schema, validator
@@ -79,7 +80,7 @@ def ready(schema: Mapping[str, Any] | bool) -> Ready:  # noqa: FBT001 -- true an
 
 
 # A pure function of the text of a schema; the bound is what keeps it from growing.
-@lru_cache(maxsize=limits.CORRECTION_SCHEMAS_KEPT)
+@cache_texts(limits.CORRECTION_SCHEMAS_KEPT)
 def _parse_schema(data: bytes) -> Ready:
     document = orjson.loads(data)
     try:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import orjson
+
+from stratagem.function_cache import cache_texts
 
 __all__ = [
     "CALL_NAMES",
@@ -86,7 +88,7 @@ def same_tool(name: str, tool: str) -> bool:
 
 
 # Names repeat: those of schemas with every call, those of callers with every caller.
-@lru_cache(maxsize=4096)
+@cache_texts(4096)
 def tokens(name: str) -> tuple[str, ...]:
     """Return the words of a name, in lower case."""
     return tuple(word.casefold() for word in _WORD.findall(name[:_NAME_CHARS_MAX]))

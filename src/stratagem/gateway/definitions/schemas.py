@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NotRequired, TypedDict
 
@@ -23,6 +22,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
+from stratagem.function_cache import cache_texts
 from stratagem.gateway.definitions.evaluation import (
     Excess,
     SchemaCost,
@@ -101,7 +101,7 @@ def _slow_patterns(schema: Any) -> int:
 
 
 # A pure function of short texts; the same patterns are met in many schemas.
-@lru_cache(maxsize=1_024)
+@cache_texts(1_024)
 def _is_linear(pattern: str) -> bool:
     try:
         validator({"pattern": pattern}, PATTERNS[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -13,6 +12,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.errors import ValidationFailed
+from stratagem.function_cache import cache_texts
 from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
 from stratagem.storage.contract import Reader, RecordReader, Transaction, Version
@@ -58,7 +58,7 @@ def read(records: RecordReader, view: View, tool: str | None = None) -> Effectiv
     return EffectivePolicy(_parse(_payload(common), _payload(own)), stamp)
 
 
-@lru_cache(maxsize=128)
+@cache_texts(128)
 def _parse(common: bytes | None, own: bytes | None) -> Policy:
     return Policy().with_settings(_parse_settings(common)).with_settings(_parse_settings(own))
 

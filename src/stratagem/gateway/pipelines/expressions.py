@@ -9,7 +9,6 @@ it is serialized: a value that holds the same list many times is small in memory
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from jmespath.exceptions import JMESPathError
@@ -20,6 +19,7 @@ from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine.paths import Query, parse_query
 from stratagem.errors import ValidationFailed
+from stratagem.function_cache import cache_texts
 
 __all__ = ["EvaluationBudget", "Expression", "compile_expression", "count_nodes", "is_truthy"]
 
@@ -207,7 +207,7 @@ def is_truthy(value: Any) -> bool:
     return not (value is None or value is False or value in ("", [], {}))
 
 
-@lru_cache(maxsize=512)
+@cache_texts(512)
 def _parse_jmespath(text: str) -> tuple[Any, tuple[Root, ...]]:
     tree = Parser().parse(text).parsed
     return tree, tuple(_roots(tree))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.errors import ResourceNotFound, ValidationFailed
+from stratagem.function_cache import cache_texts
 
 if TYPE_CHECKING:
     from mcp.shared.uri_template import UriTemplate
@@ -142,7 +142,7 @@ def _parse_template(template: str) -> UriTemplate | None:
 
 
 # A read of a resource that no server lists asks for all templates.
-_parsed_template = lru_cache(limits.UPSTREAM_TEMPLATES_PARSED)(_parse_template)
+_parsed_template = cache_texts(limits.UPSTREAM_TEMPLATES_PARSED)(_parse_template)
 
 
 def _scheme(uri: str) -> str:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final
 
 from stratagem import limits
+from stratagem.function_cache import cache_texts
 
 __all__ = ["TakenNames", "skeleton"]
 
@@ -32,7 +32,7 @@ _NUMBERS_MAX: Final = 100
 
 
 # A pure function of a short text; each registration compares with every registered name.
-@lru_cache(maxsize=16_384)
+@cache_texts(16_384)
 def skeleton(name: str) -> str:
     """Return what a name looks like; two names that look alike have the same."""
     plain = unicodedata.normalize("NFKD", name).casefold().translate(_FOREIGN)

@@ -148,7 +148,9 @@ class Output:
             refused = StorageUnavailable(f"You may not use {error.filename}: {error.strerror}.")
             raise typer.Exit(self.fail(refused)) from error
         except Exception as error:
-            raise typer.Exit(self.fail(_defect(error))) from error
+            from stratagem.places import removed_working_folder
+
+            raise typer.Exit(self.fail(removed_working_folder() or _defect(error))) from error
 
     def fail(self, error: StratagemError) -> int:
         """Report an error; return its exit code."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stratagem.search.function_cache import FunctionCache
+from stratagem.function_cache import FunctionCache, cache_texts, clear_text_caches
 
 
 def test_the_function_is_asked_once_for_each_argument() -> None:
@@ -61,3 +61,23 @@ def test_what_is_asked_for_again_and_again_is_not_forgotten() -> None:
         assert memo[key] == key
 
     assert asked.count(0) == 1
+
+
+def test_clearing_drops_the_cached_texts_of_every_cache() -> None:
+    asked: list[str] = []
+
+    def note(text: str) -> str:
+        asked.append(text)
+        return text.upper()
+
+    by_key = FunctionCache[str, str](note, entries_max=4)
+    by_call = cache_texts(4)(note)
+    for text in ("a", "b", "c", "a"):
+        assert by_key[text] == by_call(text) == text.upper()
+    asked.clear()
+
+    clear_text_caches()
+
+    assert len(by_key) == 0
+    assert by_key["a"] == by_call("a") == "A"
+    assert asked == ["a", "a"]
