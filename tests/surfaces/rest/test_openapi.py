@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, settings
-from schemathesis import Case
-from schemathesis.checks import not_a_server_error
 
 from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.operations import TABLE, find, of_toolsets
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.routes import all_routes
+from tests.surfaces.generated_requests import DOCUMENTED_ROUTES, send_requests
 from tests.surfaces.serving import Served, serving
+
+if TYPE_CHECKING:
+    from schemathesis import Case
 
 # Requests that would start programs of a name that was made up.
 _LEFT_OUT = {("POST", "/api/mcp/servers")}
 # What the tools of a gateway may answer though nothing is wrong with the server: they failed.
 _TOOLS_FAULT = {502, 503, 504}
-
-# Reading it once is enough: it is the same for every server.
-SCHEMA: Any = schemathesis.openapi.from_dict(document())
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +86,8 @@ def test_the_samples_of_the_page_work_when_they_are_pasted(
 
 
 def send(rest: Served, case: Case[Any]) -> None:
+    from schemathesis.checks import not_a_server_error
+
     if (case.method.upper(), case.path) in _LEFT_OUT:
         return
     response = case.call(base_url=rest.url, headers={"origin": rest.url}, timeout=60)
@@ -104,19 +104,9 @@ def send(rest: Served, case: Case[Any]) -> None:
         assert answer["error"]
 
 
-HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
-
-
-@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
-@settings(
-    max_examples=1,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=HEALTH,
-    derandomize=True,
-)
-def test_no_request_makes_the_server_fail(case: Case[Any], rest: Served) -> None:
-    send(rest, case)
+@pytest.mark.parametrize("route", DOCUMENTED_ROUTES)
+def test_no_request_makes_the_server_fail(route: str, rest: Served) -> None:
+    send_requests(route, partial(send, rest), examples=1, derandomize=True)
 
 
 def test_what_needs_no_body_takes_every_parameter_with_its_words() -> None:
