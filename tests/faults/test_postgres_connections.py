@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +126,21 @@ def test_the_last_store_to_close_closes_the_connections(server: Server) -> None:
         second.reader().log.head()
 
 
+def test_statements_stay_prepared_from_one_snapshot_to_the_next(
+    server: Server, stack: ExitStack
+) -> None:
+    store = opened(stack, server.address, a_workspace())
+    append(store, a_note("a", "red"))
+
+    for _ in range(8):
+        with store.snapshot():
+            assert text_of(store, "a") == "red"
+
+    with store._pool.connection() as connection:  # noqa: SLF001 -- only a test asks for it
+        prepared = connection.execute("SELECT statement FROM pg_prepared_statements").fetchall()
+    assert any("payload" in statement for (statement,) in prepared)
+
+
 class TestPool:
     def test_one_that_comes_back_after_the_end_is_closed(self, server: Server) -> None:
         pool = Pool(lambda: connect(server.address))
@@ -207,6 +222,23 @@ class TestPool:
 
         assert again is connection
         assert found == (None,)
+        pool.close()
+
+    @pytest.mark.parametrize("statement", ["SELECT 1", "SELECT 1 / 0"])
+    def test_a_transaction_that_only_read_is_ended_whatever_became_of_it(
+        self, server: Server, statement: str
+    ) -> None:
+        pool = Pool(lambda: connect(server.address))
+        with pool.connection() as connection:
+            connection.execute("BEGIN READ ONLY")
+            with suppress(psycopg.Error):
+                connection.execute(statement)
+            pool.end_reading(connection)
+        with pool.connection() as again:
+            found = again.execute("SELECT 1").fetchone()
+
+        assert again is connection
+        assert found == (1,)
         pool.close()
 
     def test_a_connection_that_could_not_be_opened_takes_no_place(self, server: Server) -> None:

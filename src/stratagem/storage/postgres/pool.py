@@ -101,6 +101,18 @@ class Pool:
                 connection.close()
             self._put(connection if good else None)
 
+    def end_reading(self, connection: Connection) -> None:
+        """End a transaction that only reads, before its connection is given back.
+
+        After a rollback the driver forgets all statements that it had the server prepare, so that
+        each would be parsed and planned anew in every transaction. A process that was forked
+        meanwhile leaves the transaction to the one that began it.
+        """
+        in_order = connection.pgconn.transaction_status == TransactionStatus.INTRANS
+        if in_order and os.getpid() == self._owner:
+            with suppress(psycopg.Error):
+                connection.commit()
+
     def drop_idle(self) -> None:
         """Close the idle connections: one was found broken, so the others will be."""
         with self._changed:

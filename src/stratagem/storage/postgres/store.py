@@ -174,8 +174,8 @@ class PostgresStore(SqlStore):
             try:
                 yield reader
             finally:
-                # The pool ends the transaction, if this process still is the one that began it.
                 self._local.reader = None
+                self._pool.end_reading(connection)
 
     def log(self, after: int = 0) -> Iterator[Event]:
         yield from self._own_reader().log.events(after)
