@@ -21,10 +21,11 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from stratagem.bootstrap import Settings, start
 from tests.ports import free_port
 
 _STARTED = "server"
@@ -144,11 +145,27 @@ def shared_server(base: Path) -> Iterator[str]:
         folder, port = (base / _STARTED).read_text("utf-8").split("\n")
     server = Server(Path(folder), int(port))
     try:
-        yield server.address
+        with _lasting_connections(server.address):
+            yield server.address
     finally:
         with _locked(base):
             if _count(base, -1) == 0:
                 server.destroy()
+
+
+@contextmanager
+def _lasting_connections(address: str) -> Iterator[None]:
+    """Have the stores of this process take from pools that last, as those of a server do.
+
+    By itself each test would open and close connections of its own, and each of them learns the tables
+    and plans every statement anew: five sixths of what a short test costs both sides.
+    """
+    place = f"{address}#{a_workspace()}"
+    with (
+        closing(start(Settings(place, durability="fast", embedder="none"))),
+        closing(start(Settings(place, durability="full", embedder="none"))),
+    ):
+        yield
 
 
 @contextmanager
