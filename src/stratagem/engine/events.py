@@ -55,7 +55,7 @@ class Draft:
     `key` names the record that changes; an event without one stands for itself.
     `origin` is the sequence it was first written at, when a merge carries it over. `repeats` is an
     event that says the same of the same record, if there is one: what the index computed of that
-    need not be computed again.
+    need not be computed again. `subject` is the number of that record, where it was looked up.
     """
 
     kind: str
@@ -64,6 +64,7 @@ class Draft:
     key: str | None = None
     origin: int | None = None
     repeats: int | None = None
+    subject: int | None = None
 
 
 @dataclass(slots=True)

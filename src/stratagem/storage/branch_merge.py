@@ -127,11 +127,9 @@ class RecordDifference:
 
     def visible_at(self, kind: RecordKind, now: int) -> RecordDifference | None:
         """Return the change as it can be seen at a time, if it can: what has expired is absent."""
-        gone, ended = (
-            _has_expired(self.before, kind.expiry, now),
-            _has_expired(self.after, kind.expiry, now),
-        )
-        before, after = ABSENT if gone else self.before, ABSENT if ended else self.after
+        expiry, before, after = kind.expiry, self.before, self.after
+        gone, ended = _has_expired(before, expiry, now), _has_expired(after, expiry, now)
+        before, after = ABSENT if gone else before, ABSENT if ended else after
         if before is ABSENT and after is ABSENT:
             return None
         return replace(self, before=before, after=after) if gone or ended else self
@@ -482,21 +480,9 @@ class _Comparer:
         others.difference_update(rows)
         if others:
             others.difference_update(each[0] for found in self.found.values() for each in found)
-        subjects = sorted(others)
-        ours, theirs = (
-            self.reader.changes.shown_versions(view.lineage, subjects) if subjects else {}
-            for view in (self.here, self.there)
+        return _compared_versions(
+            self.reader.changes, others, self.here.lineage, self.there.lineage
         )
-        nothing: ShownVersion = (None, None, None)
-        return [
-            (
-                subject,
-                (ours.get(subject) or theirs[subject])[0],
-                *ours.get(subject, (0, nothing))[1],
-                *theirs.get(subject, (0, nothing))[1],
-            )
-            for subject in ours.keys() | theirs.keys()
-        ]
 
     def pairs(self, rows: Iterable[ComparedSubject], *, swapped: bool = False) -> list[_Pair]:
         """Return what two views show, where they show another version, or only one of them any.
@@ -651,6 +637,17 @@ class _RecordName(NamedTuple):
         return f"{self.id}#{place_of(path)}"
 
 
+class _RecordSides(NamedTuple):
+    """The versions of a record: what the target shows, and what both sides hold.
+
+    Held is a version that is no deletion.
+    """
+
+    shown: int | None
+    ours: int | None
+    theirs: int | None
+
+
 class _OpenRecord(NamedTuple):
     """A record that both branches changed, waiting for a decision."""
 
@@ -685,6 +682,7 @@ class _Merger:
         self.theirs_known = reader.branches.knowledge(source.id, head)
         self.base_known = intersection(self.ours_known, self.theirs_known)
         self.bases = _Bases(reader)
+        self.kinds: dict[Space, RecordKind] = {}
         # The ids among the decisions that some conflict had; the others are mistakes.
         self.used: set[str] = set()
         self.merge = MergePlan()
@@ -715,69 +713,115 @@ class _Merger:
         return self.merge
 
     def merge_records(self) -> None:
-        subjects = _changed_subjects(self.reader.changes, self.theirs_known, self.base_known)
-        self.merge.news = bool(subjects)
-        if subjects:
-            self.merge_subjects(subjects)
+        target, source = (
+            self.reader.branches.lineage(branch) for branch in (self.target, self.source)
+        )
+        rows = self.changed_records(source, target)
+        self.merge.news = bool(rows)
+        if rows:
+            self.merge_changed(rows, (target, source))
         self.decide()
 
-    def merge_subjects(self, subjects: Sequence[int]) -> None:
+    def changed_records(self, source: Lineage, target: Lineage) -> list[ComparedSubject]:
+        """Return what both show of the records that the source has changed, or knows changes of.
+
+        The version of the source stands first.
+        """
+        branch, changes = self.source.id, self.reader.changes
+        own = Cut(branch, self.theirs_known[branch])
+        rows = changes.compared_subjects(own, self.base_known.get(branch, 0), target)
+        elsewhere = {at: upto for at, upto in self.theirs_known.items() if at != branch}
+        others = set(_changed_subjects(changes, elsewhere, self.base_known))
+        others.difference_update([row[0] for row in rows])
+        # By the number of the subject: the order in which they are written.
+        return sorted(rows + _compared_versions(changes, others, source, target), key=_subject_of)
+
+    def merge_changed(
+        self, rows: Sequence[ComparedSubject], lineages: tuple[Lineage, Lineage]
+    ) -> None:
         """Merge records that the source has changed, or knows the changes of."""
-        reader, loaded = self.reader, self.bases.loaded
-        lineages = [reader.branches.lineage(branch) for branch in (self.target, self.source)]
-        shown = [reader.changes.shown_versions(each, subjects) for each in lineages]
-        ours, theirs = (
-            {subject: at for subject, (_space, (at, gone, _ends)) in versions.items() if not gone}
-            for versions in shown
-        )
-        names = reader.records.names(subjects)
-        loaded.read(
-            reader.log,
+        names, held = self.names(rows), self.sides(rows)
+        self.bases.loaded.read(
+            self.reader.log,
             (
                 (at, names[subject])
-                for subject in subjects
-                for held in (ours, theirs)
-                if (at := held.get(subject)) is not None
+                for subject, sides in held.items()
+                for at in (sides.ours, sides.theirs)
+                if at is not None
             ),
         )
-        alike = loaded.are_alike
-        apart = [each for each in subjects if not alike(ours.get(each), theirs.get(each))]
-        # Most often the target has left a record alone: then the base is what it shows.
-        likely = [shown[0][each][1][0] if each in shown[0] else None for each in apart]
-        is_known = self.bases.find_undisputed(likely, self.base_known, lineages)
-        disputed = {
-            subject: base
-            for subject, base in zip(apart, likely, strict=True)
-            if base not in is_known
+        alike = self.bases.loaded.are_alike
+        apart = {
+            subject: sides for subject, sides in held.items() if not alike(sides.ours, sides.theirs)
         }
-        bases = self.bases.newest_known([*disputed], self.base_known)
-        changed = {each for each in disputed if not _is_base(bases.get(each, ()), disputed[each])}
-        self.bases.load([cut.limit for each in changed for cut in bases.get(each, ())])
-        deletions = self.deletions(self.bases, [each for each in apart if each not in theirs])
-        for subject in apart:
-            name = _RecordName(*names[subject])
+        changed = self.find_changed(apart, lineages)
+        gone = [subject for subject, sides in apart.items() if sides.theirs is None]
+        deletions = self.deletions(self.bases, gone) if gone else {}
+        for subject, sides in apart.items():
+            name = names[subject]
             if not self.kind(name.space).derived:
-                here, there = ours.get(subject), theirs.get(subject)
-                origin = there or deletions.get(subject)
+                origin = sides.theirs or deletions.get(subject)
                 if subject in changed:
-                    held = (
-                        self.bases.side_of(subject, Cut(self.target.id, OPEN_END), here),
-                        self.bases.side_of(subject, Cut(self.source.id, OPEN_END), there),
-                    )
-                    base = self.bases.of(
-                        subject, name.space, bases.get(subject, ()), self.base_known
-                    )
-                    base = self.bases.alike(subject, name.space, base, *held)
-                    self.merge_record(name, base, held, origin)
+                    self.merge_versions(subject, name, sides, changed[subject], origin)
                 else:
-                    self.take(name, here, there, origin)
+                    self.take(subject, name, sides, origin)
+
+    def names(self, rows: Sequence[ComparedSubject]) -> dict[int, _RecordName]:
+        spaces = self.reader.records.spaces()
+        keys = self.bases.loaded.read_keys(self.reader.records, [row[0] for row in rows])
+        return {row[0]: _RecordName(spaces[row[1]], keys[row[0]]) for row in rows}
+
+    def sides(self, rows: Sequence[ComparedSubject]) -> dict[int, _RecordSides]:
+        return {
+            subject: _RecordSides(ours, None if gone else ours, None if theirs_gone else theirs)
+            for subject, _space, theirs, theirs_gone, _ends, ours, gone, _theirs_ends in rows
+        }
+
+    def find_changed(
+        self, apart: Mapping[int, _RecordSides], lineages: tuple[Lineage, Lineage]
+    ) -> dict[int, Sequence[Cut]]:
+        """Return the records that the target may have changed, too, with what both know of each.
+
+        Most often the target has left a record alone: then the base is what it shows.
+        """
+        is_known = self.bases.find_undisputed(
+            [sides.shown for sides in apart.values()], self.base_known, lineages
+        )
+        disputed = [each for each, sides in apart.items() if sides.shown not in is_known]
+        bases = self.bases.newest_known(disputed, self.base_known)
+        changed: dict[int, Sequence[Cut]] = {
+            each: bases.get(each, ())
+            for each in disputed
+            if not _is_base(bases.get(each, ()), apart[each].shown)
+        }
+        self.bases.load([cut.limit for common in changed.values() for cut in common])
+        return changed
+
+    def merge_versions(
+        self,
+        subject: int,
+        name: _RecordName,
+        sides: _RecordSides,
+        common: Sequence[Cut],
+        origin: int | None,
+    ) -> None:
+        """Merge what both sides have made of a record, over what both know of it."""
+        bases = self.bases
+        held = (
+            bases.side_of(subject, Cut(self.target.id, OPEN_END), sides.ours),
+            bases.side_of(subject, Cut(self.source.id, OPEN_END), sides.theirs),
+        )
+        base = bases.of(subject, name.space, common, self.base_known)
+        base = bases.alike(subject, name.space, base, *held)
+        self.merge_record(name, base, held, origin)
 
     def take(
-        self, name: _RecordName, ours: int | None, theirs: int | None, origin: int | None
+        self, subject: int, name: _RecordName, sides: _RecordSides, origin: int | None
     ) -> None:
         """Take over what the source has made of a record that the target has left alone."""
         contents = self.bases.loaded.contents
-        self.write(name, contents[ours], contents[theirs], origin, theirs)
+        ours, theirs = contents[sides.ours], contents[sides.theirs]
+        self.write(name, ours, theirs, origin, repeated=sides.theirs, subject=subject)
 
     def deletions(self, bases: _Bases, subjects: Sequence[int]) -> dict[int, int]:
         """Return the versions by which the source has deleted some subjects, or learnt of that."""
@@ -879,7 +923,9 @@ class _Merger:
         ours: Side,
         value: Side,
         origin: int | None,
+        *,
         repeated: int | None = None,
+        subject: int | None = None,
     ) -> None:
         """Write what came of a record, and tell of it where it differs.
 
@@ -895,7 +941,7 @@ class _Merger:
         assert event is not None, f"{name.space.kind} records cannot be merged"
         if kind.validate is not None and value is not ABSENT:
             kind.validate(content)
-        self.merge.drafts.append(Draft(event, content, *name, origin, repeated))
+        self.merge.drafts.append(Draft(event, content, *name, origin, repeated, subject))
         if repeated is not None or not _is_same_side(ours, value):
             self.merge.changes.append(RecordDifference(*name, ours, value))
 
@@ -913,7 +959,10 @@ class _Merger:
             )
 
     def kind(self, space: Space) -> RecordKind:
-        return self.reader.kinds.record(space.kind)
+        kind = self.kinds.get(space)
+        if kind is None:
+            kind = self.kinds[space] = self.reader.kinds.record(space.kind)
+        return kind
 
 
 def _with_lasting(kind: RecordKind, base: Base, ours: Side, theirs: Side, value: Side) -> Side:
@@ -1329,6 +1378,29 @@ def _changed_subjects(changes: ChangeReader, learnt: Vector, known: Vector) -> l
         if upto > after:
             found.update(changes.subjects(Cut(branch, upto), after))
     return sorted(found)
+
+
+def _compared_versions(
+    changes: ChangeReader, subjects: Collection[int], here: Lineage, there: Lineage
+) -> list[ComparedSubject]:
+    """Return what two lineages show of some subjects, where either shows anything."""
+    if not subjects:
+        return []
+    wanted = sorted(subjects)
+    ours, theirs = (changes.shown_versions(each, wanted) for each in (here, there))
+    nothing: ShownVersion = (None, None, None)
+    return [
+        (
+            subject,
+            (ours.get(subject) or theirs[subject])[0],
+            *ours.get(subject, (0, nothing))[1],
+            *theirs.get(subject, (0, nothing))[1],
+        )
+        for subject in ours.keys() | theirs.keys()
+    ]
+
+
+_subject_of = itemgetter(0)
 
 
 def _knowledge(reader: Reader, view: View) -> Vector:

@@ -55,7 +55,9 @@ class Appender:
         """Append drafts to a branch; return where each landed and what it replaced."""
         # One call for the salts of all drafts: each is a system call.
         salts = self._writer.adapters.entropy(SALT_BYTES * len(drafts))
-        names = self._interner.number([(draft.space, draft.key) for draft in drafts])
+        names = self._interner.number(
+            [(draft.space, draft.key) for draft in drafts], [draft.subject for draft in drafts]
+        )
         rows: list[tuple[Parameter, ...]] = []
         facts: list[Fact] = []
         for place, (draft, name) in enumerate(zip(drafts, names, strict=True)):

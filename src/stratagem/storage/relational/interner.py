@@ -7,6 +7,7 @@ and keeps it for the life of the database.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
@@ -37,11 +38,16 @@ class Interner:
         self._cache = cache
         self._records = records
 
-    def number(self, names: Sequence[tuple[Space | None, str | None]]) -> list[NumberedName]:
+    def number(
+        self,
+        names: Sequence[tuple[Space | None, str | None]],
+        looked_up: Sequence[int | None] = (),
+    ) -> list[NumberedName]:
         """Return the numbers of what some events are about, each given by its space and key.
 
         Names that were not known are all inserted here, in one statement: one by one they would
-        cost as much as their events.
+        cost as much as their events. `looked_up`, where given, are the numbers of the subjects that
+        are known already.
         """
         if len(names) == 1:
             return [self._number_one(*names[0])]
@@ -50,11 +56,13 @@ class Interner:
         # A dict and no set: new subjects are numbered in the order of their events, so that
         # replaying a log and taking it over give the same numbers as appending did.
         wanted = {
-            (space, key): None
-            for space, (_, key) in zip(spaces, names, strict=True)
+            (space, key): number
+            for space, (_, key), number in zip_longest(spaces, names, looked_up)
             if space is not None and key is not None
         }
-        subjects = self._look_up(list(wanted)) if wanted else {}
+        subjects = {name: number for name, number in wanted.items() if number is not None}
+        if len(subjects) < len(wanted):
+            subjects |= self._look_up([name for name in wanted if name not in subjects])
         new: dict[tuple[int, str], int] = {}
         if len(subjects) < len(wanted):
             new = self._insert([name for name in wanted if name not in subjects])
