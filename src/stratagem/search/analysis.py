@@ -59,8 +59,8 @@ TOKEN_CHARS: Final = "!#$%&()*+,-./:;<=>?@[]^_{|}~"
 # Longer words are blobs; the start tells them apart well enough.
 TERM_CHARS_MAX: Final = 64
 
-# A chunk seen again is looked up. 65,536 of them take about 8 MB.
-_CHUNKS_MAX: Final = 65_536
+# A chunk seen again is looked up. 131,072 of them take about 18 MB.
+_CHUNKS_MAX: Final = 131_072
 _CHUNK_CHARS_MAX: Final = 48
 
 _PAIR: Final = 2

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -30,6 +31,7 @@ from stratagem.search.static_tokens import (
     MODEL_NAME,
     MODEL_TOKENIZER,
     ROOTS,
+    TEXT_CHARS_MAX,
     chunk_ids,
     count_tokens,
 )
@@ -52,9 +54,11 @@ __all__ = [
 EMBEDDERS: Final = ("static", "minilm", "none")
 
 _MODEL_FAMILY: Final = "stratagem-static-"
-# Chunks between spaces, seen again, are looked up. 65,536 of them take about 8 MB.
-_CHUNKS_MAX: Final = 65_536
+# Chunks between spaces, seen again, are looked up. 131,072 of them take about 18 MB.
+_CHUNKS_MAX: Final = 131_072
 _CHUNK_CHARS_MAX: Final = 64
+# So many texts are embedded at once: the numbers of their tokens stay in the processor's cache.
+_TEXTS_TOGETHER: Final = 16
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
 _RANDOM_TEXTS: Final = 1_024
 _FREQUENT_FROM: Final = 500
@@ -80,8 +84,13 @@ class Embedder(Protocol):
     def load(self) -> None:
         """Read the model if it was not read yet; harmless to repeat, from any thread."""
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text: of length one, or zeros where there is no opinion."""
+    def embed(
+        self, texts: Sequence[str], titles: Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
+        """Return one row for each text: of length one, or zeros where there is no opinion.
+
+        `titles`: a line that stands before each text, if it is not empty.
+        """
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the same for several words or keys, which are short."""
@@ -134,12 +143,19 @@ class StaticEmbedder:
         """Read the model if it was not read yet; harmless to repeat, from any thread."""
         self._ready()
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], titles: Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
         """Return one row for each text: of length one, or zeros where no token is known."""
         model = self._ready()
         rows = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            _embed_into(row, text, model)
+        counts = [
+            _token_counts(text, model, title)
+            for text, title in zip(texts, titles or repeat(""), strict=False)
+        ]
+        for begin in range(0, len(texts), _TEXTS_TOGETHER):
+            end = begin + _TEXTS_TOGETHER
+            _embed_into(rows[begin:end], counts[begin:end], model)
         return rows
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
@@ -203,15 +219,22 @@ def recognise(made_by: str) -> Embedder | None:
     return other if other is not None and other.name == made_by else None
 
 
-def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
-    counts = _token_counts(text, model)
-    if not counts:
-        return
-    ids = np.fromiter(counts, np.intp, len(counts))
-    roots = np.array([ROOTS[count] for count in counts.values()], np.float32)
-    # Of the ways to write this in NumPy these take the least for the few tokens of a text.
-    np.dot(roots * model.scale[ids], model.table.take(ids, axis=0).astype(np.float32), out=row)
-    row /= math.sqrt(row.dot(row)) or 1.0
+def _embed_into(
+    rows: NDArray[np.float32], texts: Sequence[Mapping[int, int]], model: _Model
+) -> None:
+    """Put the vectors of texts, given by their tokens and how often each occurs, into rows."""
+    ids = np.array([*chain.from_iterable(texts)], np.intp)
+    roots = np.array([ROOTS[count] for text in texts for count in text.values()], np.float32)
+    weights = roots * model.scale[ids]
+    table = model.table.take(ids, axis=0).astype(np.float32)
+    begin = 0
+    for row, text in zip(rows, texts, strict=True):
+        end = begin + len(text)
+        if text:
+            # Of the ways to write this in NumPy these take the least for the few tokens of a text.
+            np.dot(weights[begin:end], table[begin:end], out=row)
+            np.divide(row, math.sqrt(row.dot(row)) or 1.0, out=row)
+        begin = end
 
 
 def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
@@ -252,8 +275,24 @@ def _make_random_texts(model: _Model) -> NDArray[np.float32]:
     return texts
 
 
-def _token_counts(text: str, model: _Model) -> dict[int, int]:
-    return count_tokens(text, model.chunks.__getitem__, model.words.unknown_id)
+def _token_counts(text: str, model: _Model, title: str = "") -> dict[int, int]:
+    known, unknown_id = model.chunks.__getitem__, model.words.unknown_id
+    if not title:
+        return count_tokens(text, known, unknown_id)
+    # As if they stood in one text, with a line break between them.
+    rest = text[: max(TEXT_CHARS_MAX - len(title) - 1, 0)]
+    return count_tokens(rest, known, unknown_id, _title_ids(title, model))
+
+
+def _title_ids(title: str, model: _Model) -> Iterator[int]:
+    """Return the tokens of a title.
+
+    Most titles are keys, which come once each. They are looked up and not remembered, or they would
+    push all words out.
+    """
+    known, words = model.chunks.get, model.words
+    chunks = title[:TEXT_CHARS_MAX].split()
+    return chain.from_iterable([known(chunk) or chunk_ids(chunk, words) for chunk in chunks])
 
 
 def _read_model() -> _Model:

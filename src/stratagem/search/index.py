@@ -839,7 +839,9 @@ def _aside(text: Text) -> list[str]:
 
 def _embed(embedder: Embedder, texts: Sequence[Text]) -> NDArray[np.float32]:
     """Return the vectors of texts; a title that says it all counts as much as the whole."""
-    rows = embedder.embed([_whole(text) for text in texts])
+    rows = embedder.embed(
+        [_text_below_title(text) for text in texts], [text.title for text in texts]
+    )
     titled = [place for place, text in enumerate(texts) if text.titled and text.title]
     if titled:
         titles = embedder.embed([texts[place].title for place in titled])
@@ -854,8 +856,8 @@ def _normalise(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return unit
 
 
-def _whole(text: Text) -> str:
-    return "\n".join(part for part in (text.title, text.body, text.aside) if part)
+def _text_below_title(text: Text) -> str:
+    return f"{text.body}\n{text.aside}" if text.aside else text.body
 
 
 def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import threading
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -67,12 +68,15 @@ class MiniLmEmbedder:
         """Read the model if it was not read yet; harmless to repeat, from any thread."""
         self._ready()
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], titles: Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
         """Return one row for each text: of length one, or zeros for an empty one."""
         model = self._ready()
         rows = np.zeros((len(texts), _DIMENSIONS), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            ids = model.words.encode(text[:_TEXT_CHARS_MAX])[: _TOKENS_MAX - 2]
+        for row, text, title in zip(rows, texts, titles or repeat(""), strict=False):
+            whole = f"{title}\n{text}" if title else text
+            ids = model.words.encode(whole[:_TEXT_CHARS_MAX])[: _TOKENS_MAX - 2]
             if ids:
                 row[:] = model.network.mean([_OPENING_ID, *ids, _CLOSING_ID])
         return rows

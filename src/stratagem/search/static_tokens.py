@@ -62,12 +62,18 @@ def _is_plain_word(chunk: str) -> bool:
 
 
 def count_tokens(
-    text: str, ids_of: Callable[[str], Iterable[int]], unknown_id: int
+    text: str,
+    ids_of: Callable[[str], Iterable[int]],
+    unknown_id: int,
+    before: Iterable[int] = (),
 ) -> dict[int, int]:
-    """Return how often each known token is among the first ones of a text."""
+    """Return how often each known token is among the first ones of a text.
+
+    `before` are tokens that stand before it.
+    """
     ids = chain.from_iterable(map(ids_of, text[:TEXT_CHARS_MAX].split()))
     counts: dict[int, int] = {}
-    for id_ in islice(ids, _TOKENS_MAX):
+    for id_ in islice(chain(before, ids), _TOKENS_MAX):
         counts[id_] = counts.get(id_, 0) + 1
     counts.pop(unknown_id, None)
     return counts

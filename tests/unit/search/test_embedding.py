@@ -79,6 +79,45 @@ def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
     )
 
 
+def test_many_texts_have_the_same_vectors_as_one_at_a_time() -> None:
+    texts = [f"note {number} about {word}" for number in range(20) for word in ("cars", "", "東京")]
+
+    together = STATIC.embed(texts)
+
+    assert np.array_equal(together, np.concatenate([STATIC.embed([text]) for text in texts]))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(alphabet="ab0-_A .é\n", max_size=9), st.text(max_size=30)), max_size=4
+    )
+)
+def test_a_title_counts_as_the_first_line_of_its_text(pairs: list[tuple[str, str]]) -> None:
+    titles, texts = [title for title, _ in pairs], [text for _, text in pairs]
+    lines = [f"{title}\n{text}" if title else text for title, text in pairs]
+
+    assert np.array_equal(STATIC.embed(texts, titles), STATIC.embed(lines))
+
+
+@pytest.mark.parametrize("length", [10, 8_170, 8_180, 8_192, 9_000])
+def test_a_title_and_its_text_are_read_as_far_as_one_text_is(length: int) -> None:
+    title, text = "x" * length, "a red car " * 3
+
+    assert np.array_equal(STATIC.embed([text], [title]), STATIC.embed([f"{title}\n{text}"]))
+
+
+def test_keys_do_not_push_words_out_of_the_cache() -> None:
+    embedder = StaticEmbedder()
+    embedder.embed(["a red car"])
+    model = embedder._model  # noqa: SLF001 -- what it remembers
+    assert model is not None
+    before = dict(model.chunks)
+
+    embedder.embed(["a red car"] * 3, ["note-1", "note-2", "note-3"])
+
+    assert model.chunks == before
+
+
 def test_texts_that_mean_alike_are_nearer() -> None:
     query, near, far = STATIC.embed(
         ["How do I fix a flat tyre?", "repairing a punctured bicycle wheel", "a recipe for soup"]

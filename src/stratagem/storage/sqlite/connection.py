@@ -28,6 +28,7 @@ __all__ = [
     "MEMORY",
     "Durability",
     "add_functions",
+    "checksum",
     "connect",
     "immutable_uri",
     "is_frozen",
@@ -114,12 +115,17 @@ def add_functions(connection: apsw.Connection) -> None:
     connection.create_scalar_function("checksum", _checksum, 2, deterministic=True)
 
 
-def _checksum(*given: Any) -> int | None:
+def checksum(number: int, data: bytes) -> int:
     """Return what tells data of a number from any that differ in a bit."""
+    return zlib.crc32(data, number & 0xFFFF_FFFF)
+
+
+def _checksum(*given: Any) -> int | None:
+    """Return the same in SQL; None for what is neither text nor bytes of a number."""
     number, data = given
     if not isinstance(number, int) or not isinstance(data, str | bytes):
         return None
-    return zlib.crc32(data.encode() if isinstance(data, str) else data, number & 0xFFFF_FFFF)
+    return checksum(number, data.encode() if isinstance(data, str) else data)
 
 
 # A class, for every commit and every snapshot enters it: one that `contextmanager` makes of a

@@ -22,7 +22,9 @@ class OnlyTides:
     def load(self) -> None:
         """There is nothing to read."""
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], _titles: Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
         about = [("ebb" in text or "tide" in text) for text in texts]
         return np.array([[float(each), 0.0] for each in about], np.float32)
 

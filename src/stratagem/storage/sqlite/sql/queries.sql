@@ -657,8 +657,8 @@ INSERT INTO turns (space, session, branch, seq) VALUES (?, ?, ?, ?)
 INSERT INTO texts (rowid, title, body, context) VALUES (?1 << 8 | ?2, ?3, ?4, ?5)
 
 -- name: insert_vector
--- Keep the vector of a text.
-INSERT OR IGNORE INTO vectors (seq, vector, checksum) VALUES (?1, ?2, checksum(?1, ?2))
+-- Keep the vector of a text, with its checksum.
+INSERT OR IGNORE INTO vectors (seq, vector, checksum) VALUES (?, ?, ?)
 
 -- name: copy_vectors
 -- Give texts the vectors of others (a JSON array of pairs of sequences) that are events of the same
