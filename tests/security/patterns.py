@@ -53,8 +53,8 @@ GROWTH_MAX: Final = 8.0
 SIZE: Final = 2_000
 # Below this a text of the smaller size tells nothing; no quadratic pattern is as quick.
 SUSPECT_SECONDS: Final = 0.0004
-# As long as one trial may take; a pattern that is interrupted has no bound.
-TRIAL_SECONDS: Final = 2.0
+# As long as one trial may take, in time of the processor; a pattern that is interrupted has no bound.
+TRIAL_SECONDS: Final = 0.5
 PATTERN_SECONDS: Final = 240.0
 # Of one pattern: the most telling come first.
 ATTACKS_MAX: Final = 600
@@ -440,13 +440,13 @@ class _Trial:
         given: Any = text.encode("latin-1", "replace") if in_bytes else text
         arguments = (b"" if in_bytes else "", given) if self._method == "sub" else (given,)
         began = time.thread_time()
-        # The timer may go off just before it is stopped: then, too, it took too long by the wall.
+        # The timer may go off just before it is stopped: then, too, it took too long.
         try:
             try:
-                signal.setitimer(signal.ITIMER_REAL, TRIAL_SECONDS)
+                signal.setitimer(signal.ITIMER_PROF, TRIAL_SECONDS)
                 self._use(*arguments)
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
         except _InterruptedError:
             return math.inf
         return time.thread_time() - began
@@ -539,7 +539,9 @@ class Source:
         self._lines = text.splitlines()
         self.tree = ast.parse(text)
         self.stem = path.stem
-        self._calls = [node for node in ast.walk(self.tree) if _is_of_re(node)]
+        # Walked but once: the package has a million of them.
+        self._nodes = list(ast.walk(self.tree))
+        self._calls = [node for node in self._nodes if _is_of_re(node)]
 
     def place(self, line: int) -> str:
         """Return where a line is, as one would write it."""
@@ -569,9 +571,8 @@ class Source:
 
     def uses(self) -> Iterator[tuple[str, str | None]]:
         """Yield each name with a method that is called on it; None where it is used otherwise."""
-        attributes = [each for each in ast.walk(self.tree) if isinstance(each, ast.Attribute)]
-        called = {id(each.value) for each in attributes}
-        for node in ast.walk(self.tree):
+        called = {id(each.value) for each in self._nodes if isinstance(each, ast.Attribute)}
+        for node in self._nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 method = "sub" if node.attr in _AS_SUB else node.attr
                 yield f"{self.stem}.{node.value.id}", method if method in METHODS else None
@@ -585,9 +586,7 @@ class Source:
     def made_when_needed(self) -> Iterator[str]:
         """Yield the functions in which patterns are put together."""
         functions = [
-            each
-            for each in ast.walk(self.tree)
-            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+            each for each in self._nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
         for call in self._calls:
             around = [each for each in functions if _is_within(call, each)]
@@ -736,7 +735,7 @@ def collect_apart() -> list[Pattern]:
 
 
 def _try_given(attacks_max: int) -> None:
-    signal.signal(signal.SIGALRM, _interrupt)
+    signal.signal(signal.SIGPROF, _interrupt)
     for given in json.loads(sys.stdin.read()):
         print(json.dumps(asdict(try_pattern(Pattern(**given), attacks_max))), flush=True)
 
