@@ -13,7 +13,7 @@ finds 99.3 to 99.9 %, also for queries of another domain, where unrotated signs 
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import hashlib, np
@@ -48,8 +48,7 @@ class Codes:
 
     @cached_property
     def _rotation(self) -> NDArray[np.float32]:
-        spread = _random_signs(self._side, b"first") @ _random_signs(self._side, b"second")
-        return np.ascontiguousarray(spread[: self._dimensions]).astype(np.float32)
+        return _make_rotation(self._side, self._dimensions)
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
         """Return the codes of vectors, a word of bits in each row."""
@@ -130,6 +129,15 @@ def _lowest(numbers: NDArray[np.int16], wanted: int) -> NDArray[np.int64]:
 
 def _pack_bits(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(bits, axis=1).view(np.uint64)
+
+
+# The databases of a process have vectors of one length or two.
+@lru_cache(maxsize=4)
+def _make_rotation(side: int, dimensions: int) -> NDArray[np.float32]:
+    spread = _random_signs(side, b"first") @ _random_signs(side, b"second")
+    rotation = np.ascontiguousarray(spread[:dimensions]).astype(np.float32)
+    rotation.setflags(write=False)
+    return rotation
 
 
 def _random_signs(side: int, seed: bytes) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -132,7 +132,6 @@ class StaticEmbedder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: _Model | None = None
-        self._usual: VectorMoments | None = None
 
     @property
     def is_loaded(self) -> bool:
@@ -168,12 +167,7 @@ class StaticEmbedder:
 
     def usual_vectors(self) -> VectorMoments:
         """Return how the vectors of random texts lie, the same ones each time."""
-        if self._usual is None:
-            texts = _make_random_texts(self._ready())
-            mean = texts.mean(axis=0)
-            centred = texts - mean
-            self._usual = VectorMoments(mean, centred.T @ centred / np.float32(len(texts)))
-        return self._usual
+        return _measure_random_texts()
 
     def _ready(self) -> _Model:
         if self._model is None:
@@ -266,6 +260,14 @@ def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
     return rows
 
 
+@cache
+def _measure_random_texts() -> VectorMoments:
+    texts = _make_random_texts(_read_model())
+    mean = texts.mean(axis=0)
+    centred = texts - mean
+    return VectorMoments(mean, centred.T @ centred / np.float32(len(texts)))
+
+
 def _make_random_texts(model: _Model) -> NDArray[np.float32]:
     places = np.arange(1, _RANDOM_TEXTS + 1)[:, None] * np.array(_STRIDES)
     # The vocabulary is in order of frequency.
@@ -295,6 +297,8 @@ def _title_ids(title: str, model: _Model) -> Iterator[int]:
     return chain.from_iterable([known(chunk) or chunk_ids(chunk, words) for chunk in chunks])
 
 
+# Once in a process: the databases that it has open share the vocabulary and what was read of it.
+@cache
 def _read_model() -> _Model:
     words = WordPiece.read(Path(MODEL_TOKENIZER))
     chunks = FunctionCache[str, tuple[int, ...]](

@@ -154,6 +154,15 @@ def test_nothing_is_read_before_it_is_needed() -> None:
     assert embedder.is_loaded
 
 
+def test_databases_of_a_process_share_what_was_read() -> None:
+    one, other = StaticEmbedder(), StaticEmbedder()
+    one.load()
+    other.load()
+
+    assert one._model is other._model  # noqa: SLF001 -- read once
+    assert one.usual_vectors() is other.usual_vectors()
+
+
 def test_threads_may_start_it_at_once() -> None:
     embedder = StaticEmbedder()
     barrier = threading.Barrier(4)
