@@ -66,7 +66,7 @@ def round_of_killing(path: Path, ledger: Ledger, name: str, draw: random.Random)
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("databases", "rounds"), [(1, 8), pytest.param(8, 10, marks=pytest.mark.slow)]
+    ("databases", "rounds"), [(1, 4), pytest.param(8, 10, marks=pytest.mark.slow)]
 )
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(
     tmp_path: Path, seed: int, say: Say, databases: int, rounds: int

@@ -45,7 +45,11 @@ class Watch:
 
 
 def write_and_read(tell: Voice, path: str, name: str, names: list[str], seconds: float) -> None:
-    """Write a counter, and read and search what the others count, until the time is over."""
+    """Write a counter, and read and search what the others count.
+
+    It goes on until the time is over and it has seen something of each: on a busy machine one of them may
+    begin when the time of another is over.
+    """
     embedder = "static" if int(name[1:]) % 2 else "none"
     db = stratagem.open(path, embedder=embedder, actor=name)
     tell("ready")
@@ -55,7 +59,7 @@ def write_and_read(tell: Voice, path: str, name: str, names: list[str], seconds:
     searches = 0
     others = [other for other in names if other != name]
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until or len(seen) < len(others):
         count = len(written) + 1
         with writing:
             text = f"the word {name}word{count}x"
@@ -84,7 +88,7 @@ def write_and_read(tell: Voice, path: str, name: str, names: list[str], seconds:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("processes", "seconds"), [(4, 5.0), pytest.param(8, 60.0, marks=pytest.mark.slow)]
+    ("processes", "seconds"), [(4, 1.5), pytest.param(8, 60.0, marks=pytest.mark.slow)]
 )
 def test_processes_share_a_file_without_loss_or_standstill(
     tmp_path: Path, say: Say, processes: int, seconds: float
@@ -104,7 +108,7 @@ def test_processes_share_a_file_without_loss_or_standstill(
     check(path, reports)
     total = sum(len(report.written) for report in reports)
     say(
-        f"{processes} processes, {seconds:.0f} s: {total / seconds:.0f} durable writes/s, "
+        f"{processes} processes, {seconds:g} s: {total / seconds:.0f} durable writes/s, "
         f"{sum(report.searches for report in reports)} searches of each other's writes"
     )
     for report in reports:

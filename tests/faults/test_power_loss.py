@@ -132,7 +132,7 @@ def cut_the_power(
     "handles", [["full"], ["full", "fast"]], ids=["alone", "beside a fast one"]
 )
 @pytest.mark.parametrize(
-    ("rounds", "cuts"), [(6, 25), pytest.param(30, 300, marks=pytest.mark.slow)]
+    ("rounds", "cuts"), [(6, 12), pytest.param(30, 300, marks=pytest.mark.slow)]
 )
 def test_full_durability_keeps_every_acknowledged_write(
     tmp_path: Path, seed: int, say: Say, *, handles: list[Durability], rounds: int, cuts: int
@@ -149,7 +149,7 @@ def test_full_durability_keeps_every_acknowledged_write(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("rounds", "cuts"), [(6, 30), pytest.param(30, 300, marks=pytest.mark.slow)]
+    ("rounds", "cuts"), [(6, 20), pytest.param(30, 300, marks=pytest.mark.slow)]
 )
 def test_fast_durability_keeps_a_beginning_of_the_log(
     tmp_path: Path, seed: int, say: Say, rounds: int, cuts: int
