@@ -149,11 +149,11 @@ class _Write:
     def draft(self) -> Draft:
         return Draft(ENTRY_STORED, self.content, entries(self.namespace), self.key)
 
-    def answer(self, appended: Appended) -> dict[str, Any]:
+    def answer(self, appended: Appended, timestamp: str) -> dict[str, Any]:
         answer = {
             "key": self.key,
             "version": appended.sequence,
-            "timestamp": moments.iso(appended.at),
+            "timestamp": timestamp,
             "namespace": self.namespace,
             "status": "created" if appended.before is None else "updated",
         }
@@ -195,7 +195,9 @@ class Entries(BoundSystem):
             for write in writes:
                 write.fit(transaction, target)
             appended = transaction.append(target, [write.draft() for write in writes])
-            return [write.answer(at) for write, at in zip(writes, appended, strict=True)]
+            # What a transaction writes has one time.
+            timestamp = moments.iso(transaction.at)
+            return [write.answer(at, timestamp) for write, at in zip(writes, appended, strict=True)]
 
         answers = self._foundation.write(
             self._caller, work, request_id=request_id, operation="store", arguments=arguments
@@ -221,7 +223,8 @@ class Entries(BoundSystem):
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
         target = find_branch(transaction.branches, branch)
         write.fit(transaction, target)
-        return write.answer(transaction.append(target, [write.draft()])[0])
+        appended = transaction.append(target, [write.draft()])[0]
+        return write.answer(appended, moments.iso(transaction.at))
 
     def _edit_value(
         self,

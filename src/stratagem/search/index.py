@@ -208,7 +208,7 @@ class Index:
             IndexedText(
                 _title_terms(text.title),
                 [_terms(part) for part in _parts(text)],
-                " ".join([*_aside(text), *map(lent_terms, context)]),
+                _context_terms(text.aside, context),
                 vector,
             )
             for (text, context), vector in zip(texts, vectors, strict=True)
@@ -828,13 +828,16 @@ _short_lent_terms = cache_texts(_REMEMBERED_MAX)(_lent_terms)
 
 def _parts(text: Text) -> list[str]:
     """Return the passages that the words of a text are found by."""
-    if not text.parted:
+    if not text.parted or len(text.body) <= passages.WHOLE_CHARS_MAX:
         return [text.body]
     return [text.body[begin:end] for begin, end in passages.parts(text.body)]
 
 
-def _aside(text: Text) -> list[str]:
-    return [_terms(text.aside)] if text.aside else []
+def _context_terms(aside: str, context: Sequence[str]) -> str:
+    """Return the terms that a text is found by beside its own: of its aside, and of its context."""
+    if not aside and not context:
+        return ""
+    return " ".join([*([_terms(aside)] if aside else []), *map(lent_terms, context)])
 
 
 def _embed(embedder: Embedder, texts: Sequence[Text]) -> NDArray[np.float32]:

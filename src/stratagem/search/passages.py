@@ -14,12 +14,12 @@ from typing import Final
 
 from stratagem import limits
 
-__all__ = ["Span", "parts", "span_of"]
+__all__ = ["WHOLE_CHARS_MAX", "Span", "parts", "span_of"]
 
 Span = tuple[int, int]
 
 # Texts that are not much longer than a passage are left whole.
-_WHOLE_CHARS_MAX: Final = 720
+WHOLE_CHARS_MAX: Final = 720
 _PASSAGE_CHARS: Final = 600
 # How far before its place a border is looked for: the end of a line or of a sentence, or a space.
 _BORDER_CHARS: Final = 120
@@ -29,7 +29,7 @@ _ENDS: Final = ("\n", ". ", "! ", "? ", "。")
 def parts(text: str) -> list[Span]:
     """Return where each passage of a text begins and ends; none is lost between them."""
     length = min(len(text), limits.INDEXED_CHARS_MAX)
-    if length <= _WHOLE_CHARS_MAX:
+    if length <= WHOLE_CHARS_MAX:
         return [(0, length)]
     count = -(-length // _PASSAGE_CHARS)
     borders = [0, *(_border(text, length * place // count) for place in range(1, count)), length]
