@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,13 @@ def together(
     store: PostgresStore,
     *works: Work,
     request: WriteRequest = TESTER,
+    keys: str = "",
     first: Work = lambda _transaction: None,
 ) -> list[Any]:
     """Run works in one commit, in their order; return what each returned or raised.
 
-    `first` is run before all of them, while they queue up.
+    `first` is run before all of them, while they queue up. `keys` are those of notes that each is
+    said to write.
     """
     begun, go = threading.Event(), threading.Event()
 
@@ -67,13 +70,17 @@ def together(
         assert begun.wait(60)
         waiting: list[Future[Any]] = []
         for work in works:
-            waiting.append(pool.submit(store.write, work, request))
+            waiting.append(pool.submit(store.write, work, expecting(request, keys)))
             wait_for(store, len(waiting))
         go.set()
         leader.result(60)
         outcomes = [each.exception(60) or each.result(60) for each in waiting]
     assert store.counters().commits == commits + 1
     return outcomes
+
+
+def expecting(request: WriteRequest, keys: str) -> WriteRequest:
+    return replace(request, subjects=[(notes(), key) for key in keys])
 
 
 def wait_for(store: PostgresStore, count: int) -> None:
@@ -196,6 +203,25 @@ def test_messages_ask_for_none_of_those_before_them_that_were_just_written(
 
     # The lock and the head of the log. Statements are not counted: others count rows meanwhile.
     assert traffic.take()[1] == 2
+
+
+def test_new_records_are_asked_for_once(store: PostgresStore, traffic: Traffic) -> None:
+    store.write(write_note("warm", "text"), TESTER)
+    letters = "abcdefghijklmnop"
+    traffic.take()
+
+    together(store, *(write_note(key, "text") for key in letters), keys=letters)
+
+    # The lock, the head of the log, and the numbers of all sixteen.
+    assert traffic.take()[1] == 3
+    assert {text_of(store, key) for key in letters} == {"text"}
+    assert examine(store) == []
+
+
+def test_a_key_that_the_database_cannot_hold_harms_nobody_else(store: PostgresStore) -> None:
+    outcomes = together(store, write_note("a", "one"), log_event("two"), keys="a\0")
+
+    assert outcomes == [2, 3]
 
 
 def test_a_record_that_is_written_again_by_the_next_is_closed(store: PostgresStore) -> None:
@@ -343,7 +369,7 @@ def test_a_commit_of_many_writes_what_one_commit_each_would(
         for turn in range(5):
             works = [any_work(draw, turn, number) for number in range(draw.randrange(2, 12))]
 
-            outcomes = together(store, *works)
+            outcomes = together(store, *works, keys=draw.choice(["", "a", "abcd"]))
 
             assert [str(each) for each in outcomes] == [str(alone(other, each)) for each in works]
         assert [event.payload for event in events(store)] == [

@@ -11,7 +11,7 @@ import orjson
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, paths, values
-from stratagem.engine.events import Draft
+from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Branch, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, TRUST, entries
@@ -146,8 +146,13 @@ class _Write:
             kept.pop("tags", None)
         self.content = {**kept, **self.content, "value": changed}
 
+    @property
+    def subject(self) -> tuple[Space, str]:
+        """The record that it writes."""
+        return entries(self.namespace), self.key
+
     def draft(self) -> Draft:
-        return Draft(ENTRY_STORED, self.content, entries(self.namespace), self.key)
+        return Draft(ENTRY_STORED, self.content, *self.subject)
 
     def answer(self, appended: Appended, timestamp: str) -> dict[str, Any]:
         answer = {
@@ -200,7 +205,13 @@ class Entries(BoundSystem):
             return [write.answer(at, timestamp) for write, at in zip(writes, appended, strict=True)]
 
         answers = self._foundation.write(
-            self._caller, work, request_id=request_id, operation="store", arguments=arguments
+            self._caller,
+            work,
+            request_id=request_id,
+            operation="store",
+            arguments=arguments,
+            # Those of many are looked up together by the one who writes them.
+            subjects=[write.subject for write in writes] if len(writes) == 1 else (),
         )
         other = self._other_branch(branch)
         return [Stored(**answer, branch=other) for answer in answers]

@@ -118,6 +118,7 @@ class Foundation:
         request_id: str | None = None,
         operation: str = "",
         arguments: Mapping[str, Any] | None = None,
+        subjects: Sequence[tuple[Space, str]] = (),
     ) -> T:
         """Run work in a transaction in a caller's name.
 
@@ -132,12 +133,12 @@ class Foundation:
                 hint="Write outside it, or begin another without read_only.",
             )
         if request_id is None:
-            return self.store.write(work, WriteRequest(caller.actor))
+            return self.store.write(work, WriteRequest(caller.actor, subjects=subjects))
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
         if transaction is not None:
             request_id = f"{transaction.id}/{request_id}"
         fingerprint = hashlib.sha256(_encode_request([operation, arguments or {}])).digest()
-        return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint))
+        return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint, subjects))
 
 
 def _encode_request(request: list[Any]) -> bytes:

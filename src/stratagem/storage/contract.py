@@ -207,11 +207,16 @@ class IndexedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """Who writes, and the id under which a repeat of the write is recognised."""
+    """Who writes, and the id under which a repeat of the write is recognised.
+
+    `subjects` are records that the work is expected to write, each with its space and key. A store
+    on a server asks for those of all waiting writers at once. The work may write others.
+    """
 
     actor: str
     id: str | None = None
     fingerprint: bytes = b""
+    subjects: Sequence[tuple[Space, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from stratagem.storage.postgres.reader import (
 )
 from stratagem.storage.postgres.salvage import salvage
 from stratagem.storage.postgres.statements import SQL
-from stratagem.storage.postgres.writer import make_writer
+from stratagem.storage.postgres.writer import look_up_ahead, make_writer
 from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
@@ -78,6 +78,7 @@ class _HeadRow(NamedTuple):
     unfinished_copy: str | None
     embedder: str | None
     has_projections: bool
+    subject_last: int | None
 
     @property
     def head(self) -> Head:
@@ -87,6 +88,7 @@ class _HeadRow(NamedTuple):
     def tell(self, cache: WriterCache) -> None:
         """Spare writers the statements for what nearly all of them ask."""
         cache.settings["embedder"] = self.embedder
+        cache.subject_last = self.subject_last or 0
         if not self.has_projections:
             cache.projections = []
 
@@ -424,10 +426,11 @@ class PostgresStore(SqlStore):
                     cache.forget_unlogged()
                 else:
                     cache.clear()
+                cache.subjects.clear()
                 row.tell(cache)
                 writer = self.writer(session, cache)
                 running = BatchRunner(writer, (psycopg.Error,))
-                after = running.run(batch, before, self._writers.admit)
+                after = running.run(batch, before, self._admission(session, cache))
                 session.flush()
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
@@ -445,6 +448,20 @@ class PostgresStore(SqlStore):
             _undo(connection)
             raise
         return None
+
+    def _admission(
+        self, session: PostgresSession, cache: WriterCache
+    ) -> Callable[[list[Ticket]], None]:
+        """Return what admits writers to a batch, and looks up for all what they will ask for."""
+        looked_up = 0
+
+        def admit(batch: list[Ticket]) -> None:
+            nonlocal looked_up
+            self._writers.admit(batch)
+            admitted, looked_up = batch[looked_up:], len(batch)
+            look_up_ahead(session, cache, {s for each in admitted for s in each.request.subjects})
+
+        return admit
 
     def _begin_writing(self, pipeline: ExitStack | None = None) -> tuple[Connection, _HeadRow]:
         """Return the writer's connection, with a transaction begun and the head locked.

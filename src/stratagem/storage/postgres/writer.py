@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 
+from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.postgres.reader import (
@@ -16,7 +17,8 @@ from stratagem.storage.postgres.reader import (
     WorkspaceSession,
     make_queries,
 )
-from stratagem.storage.postgres.rows import StoredVector
+from stratagem.storage.postgres.rows import StoredVector, encode_rows
+from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.terms import text_rows
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries
@@ -25,7 +27,7 @@ from stratagem.storage.relational.store import Adapters
 from stratagem.storage.relational.vectors import SqlVectorWriter
 from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["make_writer"]
+__all__ = ["look_up_ahead", "make_writer"]
 
 
 def make_writer(
@@ -51,6 +53,25 @@ def make_writer(
         vectors=_PostgresVectorWriter(queries, settings),
         vector_comparer=PostgresVectorComparer(queries, settings, session.workspace),
     )
+
+
+def look_up_ahead(
+    session: WorkspaceSession, cache: WriterCache, subjects: Collection[tuple[Space, str]]
+) -> None:
+    """Look up the numbers of subjects and of their spaces by one statement.
+
+    Whoever writes these would ask for each by itself, and wait for the answer.
+    """
+    # PostgreSQL has no text with NUL in it.
+    wanted = [(*space, key) for space, key in subjects if "\0" not in space.namespace + key]
+    if not wanted:
+        return
+    columns = encode_rows(("text",) * 3, wanted, {})
+    for kind, namespace, space, key, subject in session.execute(
+        SQL["subjects_ahead"], columns
+    ).fetchall():
+        cache.spaces[Space(kind, namespace)] = space
+        cache.subjects[space, key] = subject
 
 
 class _JsonSettings(SqlSettingWriter):

@@ -71,6 +71,9 @@ class WriterCache(NameCache):
         self.tallies: dict[tuple[int, str], int] = {}
         # The highest number of a subject: new ones are counted from it.
         self.subject_last: int | None = None
+        # The numbers of subjects that this commit has asked for ahead, by space and key; None for
+        # those that have none yet.
+        self.subjects: dict[tuple[int, str], int | None] = {}
         self.branches_by_name: dict[str, Branch] = {}
         self.projections: list[Registration] | None = None
         # The texts of the newest messages of sessions, by sequence: those that follow ask for them.
@@ -94,6 +97,7 @@ class WriterCache(NameCache):
         self.settings.clear()
         self.tallies.clear()
         self.subject_last = None
+        self.subjects.clear()
         self.branches_by_name.clear()
         self.projections = None
         self.turn_texts.clear()

@@ -83,7 +83,12 @@ class Interner:
         number = space and (self._cache.spaces.get(space) or self._space(space))
         if number is None or key is None:
             return NumberedName(number, None, is_new=False)
-        subject = self._queries.value(int, "subject_id", number, key)
+        ahead = self._cache.subjects
+        subject = (
+            ahead[number, key]
+            if (number, key) in ahead
+            else self._queries.value(int, "subject_id", number, key)
+        )
         if subject is not None:
             return NumberedName(number, subject, is_new=False)
         return NumberedName(number, self._insert([(number, key)])[number, key], is_new=True)
@@ -115,6 +120,8 @@ class Interner:
             last = self._queries.number("subject_last")
         self._cache.subject_last = last + len(names)
         numbered = {name: number for number, name in enumerate(names, last + 1)}
+        if ahead := self._cache.subjects:
+            ahead.update(numbered)
         self._queries.run_many(
             "insert_subject", [(number, *name) for name, number in numbered.items()]
         )

@@ -38,9 +38,11 @@ SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
 -- name: head_to_write_after
 -- The newest event, which version of the read models the workspace has come to, the mark of a copy
--- that is not finished, the embedder, and whether there are projections.
+-- that is not finished, the embedder, whether there are projections, and the highest number of a
+-- subject.
 SELECT e.seq, e.at, e.hash, s.value, c.value, m.value,
-    EXISTS (SELECT FROM projections p WHERE p.workspace = $1)
+    EXISTS (SELECT FROM projections p WHERE p.workspace = $1),
+    (SELECT max(n.id) FROM subjects n WHERE n.workspace = $1)
 FROM events e
 LEFT JOIN settings s ON s.workspace = $1 AND s.name = 'read_models_version'
 LEFT JOIN settings c ON c.workspace = $1 AND c.name = 'unfinished_copy'
@@ -774,6 +776,14 @@ RETURNING id
 -- name: subject_id
 -- The number of a subject.
 SELECT id FROM subjects WHERE workspace = $1 AND space = $2 AND key = $3
+
+-- name: subjects_ahead
+-- The numbers of subjects of any spaces: kind, namespace and number of its space, key, and number;
+-- none for a subject that is not there yet.
+SELECT p.kind, p.namespace, p.id, w.key, s.id
+FROM unnest($2::text[], $3::text[], $4::text[]) AS w (kind, namespace, key)
+JOIN spaces p ON p.workspace = $1 AND p.kind = w.kind AND p.namespace = w.namespace
+LEFT JOIN subjects s ON s.workspace = $1 AND s.space = p.id AND s.key = w.key
 
 -- name: insert_subject
 -- Give a subject its number.
