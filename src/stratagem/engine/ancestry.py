@@ -29,12 +29,12 @@ Vector = dict[int, int]
 
 
 def intersection(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
-    """Return what both know."""
+    """Return the knowledge that two branches share."""
     return {branch: min(seq, other[branch]) for branch, seq in one.items() if branch in other}
 
 
 def union(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
-    """Return what either knows."""
+    """Return the joint knowledge of two branches."""
     both = dict(one)
     for branch, sequence in other.items():
         both[branch] = max(sequence, both.get(branch, 0))
@@ -47,9 +47,10 @@ def maximal_versions(
     """Return the versions of a record that none of the others supersedes.
 
     A version is named by the branch that holds it and its sequence, and comes with what that branch
-    knows. One supersedes another if its branch knows that version and whatever went into it: all
-    that the other's branch knows or, where `held` is given, the versions of the record among it.
-    Two that supersede each other hold the same: the later stands for both.
+    knows. One supersedes another if its branch knows that version and everything that version was
+    made from: all that the other's branch knows or, if `held` is given, only the versions of the
+    record in it. Two versions that supersede each other have the same content, so the later one
+    represents both.
     """
 
     def needed_knowledge(version: Cut) -> Mapping[int, int]:

@@ -1,16 +1,16 @@
 """Whether a record still quotes what was erased.
 
-Content that is to be erased was also read, passed on and answered: records of calls hold copies of
-it. A copy is recognised in four ways, each with a bound that keeps chance out:
+Content that is to be erased was also read and returned by calls, so records of calls hold copies of
+it. A copy is recognised in four ways, each with a minimum length that rules out coincidence:
 
 * a piece of an erased text, of at least `PIECE_CHARS` characters (or not much less), wherever it
   stands: search answers with passages;
 * a shorter erased text, if not a very short one, as a part of another text;
-* an erased text or number as a value of its own, unless it is so short that it says nothing;
-* the name of the erased record as a value of its own: a value that names it may be about it.
+* an erased text or number as a separate value, unless it is so short that it means nothing;
+* the key of the erased record as a separate value: a record that names the key may be about it.
 
-Texts inside of texts (JSON in an answer's body) are looked at in their escaped form too. What was
-translated, summarised or encoded cannot be recognised by anybody.
+Texts nested in other texts (JSON in an answer's body) are compared in their escaped form too. A
+copy that was translated, summarised or encoded is not recognised.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _WINDOW: Final = 16
 _STRIDE: Final = PIECE_CHARS - _WINDOW + 1
 # Shorter than this, a text is a word that many records have.
 PART_CHARS: Final = 8
-# Shorter still, even as a value of its own it says nothing: "yes", "42".
+# Shorter still, a text means nothing even as a separate value: "yes", "42".
 WHOLE_CHARS: Final = 4
 
 
 class Copies:
-    """What was erased: the values of its versions, and the name they stood under."""
+    """The erased content to look for: the values of a record's versions, and its key."""
 
     def __init__(self, values: Iterable[Any], names: Iterable[str] = ()) -> None:
         texts = {form for value in values for leaf in _leaves(value) for form in _forms(leaf)}

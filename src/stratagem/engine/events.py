@@ -52,10 +52,10 @@ class Space(NamedTuple):
 class Draft:
     """An event that a system asks to append; the log gives it its place and time.
 
-    `key` names the record that changes; an event without one stands for itself.
-    `origin` is the sequence it was first written at, when a merge carries it over. `repeats` is an
-    event that says the same of the same record, if there is one: what the index computed of that
-    need not be computed again. `subject` is the number of that record, where it was looked up.
+    `key` names the record that changes; an event without one is a logged event. `origin` is
+    the sequence at which a merged event was first written. `repeats` is an earlier event
+    with the same content for the same record, if there is one: its terms and vector can be
+    reused. `subject` is the number of that record, where it was looked up.
     """
 
     kind: str
@@ -96,12 +96,12 @@ class Head(NamedTuple):
 
 
 def content_hash(salt: bytes, space: Space | None, key: str | None, payload: bytes) -> bytes:
-    """Return the hash of what an event says, and of what it says it about."""
+    """Return the hash of an event's content: the names of its subject and its payload."""
     return hashlib.sha256(salt + encode_names(space, key) + payload).digest()
 
 
 def encode_names(space: Space | None, key: str | None) -> bytes:
-    """Return what an event is about, as it stands before the payload that is hashed with it."""
+    """Return the encoded names of an event's subject, which are hashed before its payload."""
     names = orjson.dumps([space and space.kind, space and space.namespace, key])
     return names + b"\n"
 

@@ -1,14 +1,14 @@
 """How much to believe that something works, from what was observed.
 
-Everything of worth (a fix, a correction, a tool) has outcomes for and against. An outcome
-counts the more, the more its circumstances were like the ones asked about, the newer it is and
-the more its reporter can be trusted:
+A fix, a correction or a tool has outcomes for and against it. An outcome counts more if its
+circumstances are similar to the ones asked about, if it is recent and if its reporter can be
+trusted:
 
     weight = max(0.05, similarity) · 2^(−age / 365 days) · trust
 
-Outcomes stand in rings around whoever asks: *here*, where nothing contradicts the circumstances
-asked about; *near*, where one thing does; *far*, where several do. What was seen elsewhere keeps
-its rate, and together it is worth six outcomes at most, however many there were:
+Outcomes are sorted into rings around the circumstances asked about: *here*, where nothing
+contradicts them; *near*, where one thing does; *far*, where several do. Outcomes outside of *here*
+keep their success rate, but together count as six outcomes at most, however many there are:
 
     shrink(a, b) = (a, b) · 6 / (a + b + 6)
     far  = shrink(Σ far for, Σ far against)
@@ -34,9 +34,8 @@ Four choices a reader might undo:
   order, so a success never lowers a belief by a bit, and equal evidence gives equal numbers.
 * The interval is exact (Newton on the distribution function), not normal: with two outcomes a
   normal interval leaves [0, 1].
-* A nearer outcome moves a belief at least as far as a farther one of the same ring. From ring to
-  ring that holds but for a thousandth: one success far away can loosen the grip of many failures
-  there.
+* A nearer outcome moves a belief at least as far as a farther one of the same ring. Between rings
+  this holds up to a thousandth: one success far away can weaken the effect of many failures there.
 """
 
 from __future__ import annotations
@@ -74,23 +73,23 @@ PRIOR_WEIGHT: Final = 2.0
 FIX_PRIOR_WEIGHT: Final = 1.0
 # From 0.76 on one success of one would beat nine of ten, and an untried fix a proven one.
 BASE_RATE_CAP: Final = 0.75
-# How many outcomes all that was seen elsewhere is worth at most.
+# How many outcomes all evidence from elsewhere counts as, at most.
 ELSEWHERE_MAX: Final = 6.0
 # How many things contradict the circumstances asked about.
 HERE: Final = 0
 NEAR: Final = 1
 FAR: Final = 2
-# Even a wholly different environment says something.
+# An outcome in a completely different environment is still weak evidence.
 SIMILARITY_MIN: Final = 0.05
-# Software a year older is half as telling.
+# An outcome of a year ago counts half.
 HALF_LIFE_DAYS: Final = 365
-# Nearly every author believes in the own fix: five of them say what one other's report does.
+# Nearly every author believes in their own fix: five such reports count as one of somebody else.
 CLAIM_TRUST: Final = 0.2
 
 _HALF_LIFE_US: Final = HALF_LIFE_DAYS * 24 * 3600 * 1_000_000
 # A base rate from two outcomes lies halfway between theirs and 0.5.
 _BASE_RATE_WEIGHT: Final = 2.0
-# Nothing is impossible, nothing certain: the ends that a float would round to.
+# The bounds of a mean: no belief is rounded to impossible or certain.
 _MEAN_MIN: Final = 1e-15
 # The interval leaves this much out on each side.
 _TAIL: Final = 0.05
@@ -111,7 +110,7 @@ _ROUNDS_MAX: Final = 50
 
 
 class Observation(NamedTuple):
-    """One outcome, what it counts, and how far from the one who asks it was seen."""
+    """One outcome, its weight, and the ring in which it was observed."""
 
     worked: bool
     weight: float
@@ -123,9 +122,9 @@ class Belief:
     """How likely something is to work.
 
     `mean` lies strictly between 0 and 1; `low` and `high` enclose it and 90 % of the belief.
-    `successes` and `failures` are sums of weights, what was seen elsewhere shrunk; `sample_size`
-    is both together: how many fresh outcomes of the very same circumstances the evidence is
-    worth. With the prior they make the belief, Beta(`a`, `b`).
+    `successes` and `failures` are sums of weights, with evidence from elsewhere shrunk;
+    `sample_size` is their sum: the number of fresh outcomes in the same circumstances that the
+    evidence is worth. Together with the prior they give the belief, Beta(`a`, `b`).
     """
 
     mean: float
@@ -139,19 +138,20 @@ class Belief:
 
     @property
     def lower_quartile(self) -> float:
-        """What the rate is above with three chances of four."""
+        """The rate that is exceeded with a probability of three quarters."""
         return min(_quantile(self.a, self.b, _QUARTILE), self.mean)
 
     @property
     def cautious(self) -> float:
-        """A number to rank by: between what is expected and what is fairly sure."""
+        """A number to rank by: halfway between the mean and the lower quartile."""
         return (self.mean + self.lower_quartile) / 2
 
 
 def weight(*, similarity: float, age_us: int, trust: float = 1.0) -> float:
-    """Return what an outcome counts, from 0 to 1.
+    """Return the weight of an outcome, from 0 to 1.
 
-    Nearer counts at least as much as farther, newer as older. A time in the future is now.
+    A nearer outcome weighs at least as much as a farther one, and a newer at least as much as an
+    older one. A time in the future counts as now.
     """
     likeness = max(SIMILARITY_MIN, _within(similarity, 1.0))
     # An age beyond this weighs nothing; larger integers do not fit into a float.
@@ -160,7 +160,7 @@ def weight(*, similarity: float, age_us: int, trust: float = 1.0) -> float:
 
 
 def base_rate(successes: float, failures: float) -> float:
-    """Return what to expect of something untried, given how others fared.
+    """Return the expected success rate of something untried, given the rates of others.
 
     Without others it is 0.5. It never reaches 0, and never exceeds `BASE_RATE_CAP`.
     """
@@ -176,7 +176,7 @@ def believe(
     prior: float = 0.5,
     prior_weight: float = PRIOR_WEIGHT,
 ) -> Belief:
-    """Return what the observations let one believe, in whatever order they come.
+    """Return the belief that follows from observations, independent of their order.
 
     A prior above `BASE_RATE_CAP` counts as the cap.
     """
@@ -203,7 +203,7 @@ def believe(
 
 
 def _sums(observations: Iterable[Observation]) -> list[tuple[float, float]]:
-    """Return what speaks for and against in each ring."""
+    """Return the sums of weights for and against, for each ring."""
     counts: list[tuple[list[float], list[float]]] = [([], []) for _ in range(FAR + 1)]
     for worked, counted, ring in observations:
         counts[min(FAR, max(HERE, ring))][not worked].append(_within(counted))
@@ -221,7 +221,7 @@ def _shrunk_share(own: float, other: float) -> float:
 
 
 def _within(number: float, most: float = 1e15) -> float:
-    """Return a number from 0 to `most`; what is no number is nothing."""
+    """Return a number limited to 0 to `most`; NaN counts as 0."""
     return 0.0 if isnan(number) else float(min(max(number, 0.0), most))
 
 
@@ -237,7 +237,7 @@ def _interval(a: float, b: float) -> tuple[float, float]:
 # Fixes without evidence, and those tried once, share their few quantiles.
 @lru_cache(maxsize=8192)
 def _quantile(a: float, b: float, tail: float) -> float:
-    """Return what a share of Beta(a, b) lies below; `tail` is in `_NORMAL`."""
+    """Return a quantile of Beta(a, b); `tail` is in `_NORMAL`."""
     if min(a, b) >= _EXPANSION_FROM:
         return _cornish_fisher_quantile(a, b, _NORMAL[tail])
     return _odds_share(_tail_logit(min(a, _SERIES_MAX), min(b, _SERIES_MAX), tail))

@@ -38,8 +38,7 @@ __all__ = [
 DEFAULT_BRANCH = "default"
 # Later than any sequence: the limit of a view of the present.
 OPEN_END = 2**63 - 1
-# How the name of a branch begins that is a transaction's: with a character no caller's name can
-# have.
+# The prefix of the names of transactions' branches: a character that no caller's name can have.
 TRANSACTION_MARK = "\x02"
 
 
@@ -57,8 +56,8 @@ class Branch:
 class CurrentBranch(str):  # noqa: SLOT000 -- the id is kept in the instance
     """The name of the branch that a client works on, and which branch of that name it is.
 
-    A name can be used again once its branch is deleted: whoever works on a branch has not chosen
-    the other one.
+    A name can be reused once its branch is deleted, and a client that works on the deleted branch
+    must not silently continue on the new one.
     """
 
     id: int
@@ -71,7 +70,7 @@ class CurrentBranch(str):  # noqa: SLOT000 -- the id is kept in the instance
 
 
 def is_transaction(branch: str) -> bool:
-    """Whether the branch of a name is a transaction's, which nobody else is shown."""
+    """Whether a name is that of a transaction's branch, which is hidden from everybody else."""
     return branch.startswith(TRANSACTION_MARK)
 
 
@@ -87,12 +86,18 @@ class Lineage(tuple[Cut, ...]):  # noqa: SLOT001 -- `numbers` is kept in the ins
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The cuts one after the other, as a store takes them; kept, for every read asks."""
+        """The cuts as a flat sequence of numbers, as a store takes them.
+
+        Cached, because every read needs it.
+        """
         return tuple(chain.from_iterable(self))
 
 
 class View(NamedTuple):
-    """A branch, seen at a moment. `time`, what the clock said then, decides what has expired."""
+    """A branch at a moment.
+
+    `time` is the clock time of that moment, and decides what has expired.
+    """
 
     branch: Branch
     lineage: Lineage

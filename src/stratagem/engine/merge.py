@@ -1,10 +1,10 @@
 """Three-way merge of one record.
 
-Two branches hold a record each, and a base says what both of them knew. What only one side
-changed is taken; what both changed alike is taken once; what both changed differently is a
-conflict. Objects are merged field by field, at any depth; arrays and scalars as wholes. A field
-that exists in one version and not in another is ABSENT there, so that adding and deleting are
-changes like any other, and deleting what the other side edited is a conflict.
+Each of two branches has a version of a record, and the base is the version that both of them knew.
+A change on one side is taken; the same change on both sides is taken once; different changes on
+both sides are a conflict. Objects are merged field by field, at any depth; arrays and scalars as
+wholes. A field that exists in one version and not in another is ABSENT there, so that adding and
+deleting are changes like any other, and deleting what the other side edited is a conflict.
 
 Three rules need saying:
 
@@ -15,20 +15,20 @@ Three rules need saying:
 * Fields named in `sets` hold sets of texts, such as tags. Both sides' additions and removals are
   applied to the base, and nothing conflicts.
 
-A record may expire at a time that stands in one of its fields, named in `expiry`. A merge reads
-that field and never the clock, so that the same versions always give the same, whenever and in
-whichever order they are merged (docs/adr/0030):
+A record may expire at a time that is stored in one of its fields, named by `expiry`. A merge reads
+that field and never the clock, so that the same versions always give the same result, whenever and
+in whichever order they are merged (docs/adr/0030):
 
-* Of two versions that both sides changed and that expire at different times, the one that expires
-  later stands whole. No expiry is the latest, and a deletion has none: it lasts.
-* Two that expire together are merged by field, and nothing is left to decide: in a place that
-  conflicts the greater in the order of their JSON stands. Their base has to be one that expires
-  with them, too: whatever expires at another time has had no part in either.
+* If both sides changed a record and the versions expire at different times, the one that expires
+  later is taken whole. A version without expiry counts as the latest, and so does a deletion.
+* Two versions that expire together are merged by field, without open conflicts: in a place that
+  conflicts, the value that is greater in the order of its JSON is taken. Their base must expire at
+  the same time, because a version with another expiry went into neither of them.
 
 Where two branches have merged each other crosswise there is no single base, and one is made by
-merging the candidates (`virtual_base`). A place in which those conflict is AMBIGUOUS: the NaN of
-this module, different from everything, itself included. It can only lie in a base, it makes any
-difference between the sides a conflict, and it is never shown to a caller.
+merging the candidates (`virtual_base`). A place in which those conflict is AMBIGUOUS: like NaN, it
+differs from everything, itself included. It occurs only in a base, turns any difference between the
+sides into a conflict, and is never shown to a caller.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Chosen:
     value: Json
 
 
-# What is to stand in a place that conflicts.
+# The decision for a place that conflicts.
 Choice: TypeAlias = Literal["ours", "theirs"] | Chosen
 
 
@@ -132,9 +132,9 @@ def three_way(
 ) -> Merged:
     """Merge two versions of a record that come from one base.
 
-    Each side's changes are all in the value, or among the conflicts, but for what the rules of
-    expiry settled. Keys stand in our order, then come those that the other side added. Nothing
-    given is changed.
+    All changes of both sides are in the value or among the conflicts, except those that the rules
+    of expiry discarded. Keys are in our order, followed by those that the other side added. The
+    arguments are not modified.
     """
     if _is_settled(ours, theirs, expiry):
         settled, value = _settle(base, ours, theirs, sets, expiry)
@@ -153,9 +153,9 @@ def resolve(
     choices: Mapping[Steps, Choice] | None = None,
     sets: frozenset[str] = _NO_SETS,
 ) -> Side:
-    """Merge two versions, taking in the places that conflict, and only there, what was chosen.
+    """Merge two versions, and use the given decisions in the places that conflict.
 
-    Where nothing was chosen for a place of its own, the preferred side stands.
+    A conflict without a decision takes the preferred side.
     """
     return cast("Side", _Merge(prefer, sets, choices or {}).place(base, ours, theirs, ()))
 
@@ -170,8 +170,9 @@ def virtual_base(
 ) -> Base:
     """Merge two candidates for a base into one, AMBIGUOUS in the places that conflict.
 
-    A candidate may itself be such a base, so that any number of them can be folded into one. What
-    the rules of expiry settle is not ambiguous: every branch has settled it alike.
+    A candidate may itself be a virtual base, so that any number of them can be folded into one.
+    Places that the rules of expiry decide are not ambiguous, because every branch decides them
+    alike.
     """
     if _is_settled(one, other, expiry):
         return _settle(base, one, other, sets, expiry)[1]
@@ -179,7 +180,7 @@ def virtual_base(
 
 
 def changed_by(base: Base, ours: Base, theirs: Base) -> ChangedBy:
-    """Return which of two sides that differ is another than the base."""
+    """Return which of two different sides differs from the base."""
     if base is ours or same(base, ours):
         return "theirs"
     return "ours" if same(base, theirs) else "both"
@@ -206,13 +207,13 @@ def _changed_places(
 
 
 def expiry_of(side: Base, expiry: str | None) -> int | None:
-    """Return when a version expires; None if it never does, as nothing and a deletion do not."""
+    """Return when a version expires; None if it never does, also for a deletion or no version."""
     ends = side.get(expiry) if expiry is not None and isinstance(side, dict) else None
     return cast("int | None", ends)
 
 
 def _is_settled(ours: Base, theirs: Base, expiry: str | None) -> bool:
-    """Whether one of two versions expires, so that nobody is asked which of them stands."""
+    """Whether one of two versions expires, so that the rules of expiry decide between them."""
     return expiry_of(ours, expiry) is not None or expiry_of(theirs, expiry) is not None
 
 
@@ -242,7 +243,7 @@ class _Merge:
     conflicts: list[FieldConflict] = field(default_factory=list)
 
     def place(self, base: Base, ours: Base, theirs: Base, path: Steps) -> Base:
-        """Merge what the versions hold in one place."""
+        """Merge the values of the versions in one place."""
         if isinstance(ours, dict) and isinstance(theirs, dict) and isinstance(base, dict | Mark):
             return self.fields(base, ours, theirs, path)
         # The sides first: where they agree it does not matter what the base was.
@@ -279,7 +280,7 @@ class _Merge:
         return len(path) == 1 and path[0] in self.sets
 
     def conflict(self, base: Base, ours: Base, theirs: Base, path: Steps) -> Base:
-        """Note a conflict, and return what stands in its place."""
+        """Record a conflict, and return the value to use in its place."""
         if self.prefer == "neither":
             return AMBIGUOUS
         shown = FieldConflict(
@@ -295,7 +296,7 @@ class _Merge:
 
 
 def _json_rank(value: Base) -> bytes:
-    """Return what JSON values are ordered by: objects above all else, nothing below all else."""
+    """Return a sort key for JSON values: objects come last, an absent value first."""
     # The bracket of an object is the greatest byte that JSON can begin with.
     return b"" if value is ABSENT else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 

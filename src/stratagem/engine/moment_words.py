@@ -1,7 +1,7 @@
 """The words in which a caller may write a time, and the one instant they mean.
 
-An expression means exactly one moment, or it is refused with the spelling that would. A guess
-would answer a question about the past with the wrong past, and go unnoticed.
+An expression means exactly one moment, or it is refused with a suggestion that does. A guess would
+show the wrong state of the past, and nobody would notice.
 
 * `now` is the head of the log, not an instant: what was written last is always seen.
 * A day without a time means the state as that day ended; today has not ended, so it means now. The
@@ -147,7 +147,8 @@ def parse_moment(
     """Return the moment that an expression means.
 
     `now` is in microseconds since 1970; `zone` is where days and times without an offset are.
-    `latest` is a moment after now that is no future: the log was written that far.
+    `latest` is the newest moment that is accepted although it is after now, because the log's
+    recorded time runs ahead of the clock.
 
     Raises:
         ValidationFailed: It means no moment, or more than one, or one in the future.
@@ -563,5 +564,5 @@ def _no_length(why: str, field: str) -> ValidationFailed:
 
 
 def _without(advice: str, field: str) -> str:
-    """Add to an advice what leaving the length out means, where that is known."""
+    """Add to a hint the meaning of the expression without the length of time, if it has one."""
     return f"{advice}; leave it out to keep the entry for good." if field == "ttl" else f"{advice}."

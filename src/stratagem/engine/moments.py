@@ -32,7 +32,7 @@ class AtSequence:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """The state at an instant, in microseconds since 1970, everything of that microsecond in it.
+    """The state after all events of an instant, which is in microseconds since 1970.
 
     `relative`: the same words will mean another instant later.
     """

@@ -6,8 +6,8 @@ value. It is a singular query: `$`, then fields (`.name` or `['any name']`) and 
 out, and a hyphen may stand in a dotted name. Whatever could match several places (wildcards,
 slices, filters, descendants, lists of names) is refused by its name.
 
-A *query* begins with `$` and may have all of these but filters, which are left to JMESPath: that
-says more.
+A *query* begins with `$` and may have all of these except filters, for which JMESPath is used: it
+can express more.
 
 Documents are never changed in place: `put` copies the containers on the way to the place and
 shares all others with the document it was given.
@@ -132,7 +132,7 @@ def render(steps: Steps) -> str:
 
 
 def enclosing_place(places: Collection[str], place: str) -> str | None:
-    """Return which of some rendered places another is, or lies in."""
+    """Return the one of some rendered places that a place equals or lies in."""
     return next(
         (each for each in places if place == each or place.startswith((f"{each}.", f"{each}["))),
         None,
@@ -208,7 +208,9 @@ class Query:
         return tuple(names)
 
     def search(self, document: Any, charge: Callable[[int], None]) -> Any:
-        """Return what is at the one place that the query can name, or null; else a list.
+        """Return the value at the place if the query can name only one, or null.
+
+        Else a list of values.
 
         A list is in the order of the document. `charge` is called with the number of nodes that
         were looked at.
@@ -257,7 +259,7 @@ def _segments(text: str, field: str) -> Iterator[_Segment]:
 
 
 def _selectors(text: str, position: int, field: str) -> tuple[tuple[_Selector, ...], int | None]:
-    """Return what stands in brackets and where they end, which is nowhere if it is unreadable."""
+    """Return the selectors in brackets and the position after them; none if they are malformed."""
     selectors: list[_Selector] = []
     while match := _SELECTOR.match(text, position):
         selectors.append(_selector(match, field))
@@ -412,7 +414,7 @@ def _render_step(step: str | int) -> str:
 
 
 def _position(array: list[Json], step: str | int) -> int:
-    """Return the position that a step names, or one past any where it names none."""
+    """Return the position that a step names, or one past the end if it names none."""
     if isinstance(step, str) or step < -len(array):
         return len(array) + 1
     return step if step >= 0 else len(array) + step

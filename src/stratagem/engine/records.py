@@ -1,9 +1,9 @@
-"""What a system tells the engine about its kinds of record.
+"""The description that a system gives the engine of its kinds of record.
 
-The log keeps payloads it does not understand. For each event kind a system supplies one
-pure function from payload to `Projection`: what the event does to its record, and what
-the index should know of it. Appending and rebuilding both go through that function,
-which is why a rebuilt read model is identical to the one that grew.
+The log stores payloads without interpreting them. For each event kind a system supplies one pure
+function from payload to `Projection`: what the event does to its record, and what the index should
+know of it. Appending and rebuilding both go through that function, which is why a rebuilt read
+model is identical to the one that grew.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Text(NamedTuple):
 
     Words of `aside` count less than those of the body. `titled`: the title by itself says
     what the text is about, so that its meaning counts as much as that of the whole. `parted`: a
-    long body is indexed by passage, because what is asked for stands in a part of it.
+    long body is indexed by passage, because a query usually matches only a part of it.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Text(NamedTuple):
 
 
 class Link(NamedTuple):
-    """What a record says about two others of one space: that one leads to the other.
+    """A directed link between two records of one space, which a third record states.
 
     Only records that are older than the one that links them can be linked.
     """
@@ -63,9 +63,9 @@ class Link(NamedTuple):
 class Projection(NamedTuple):
     """What an event means to the read models.
 
-    `facets` are names that a system finds the record by, such as whom it belongs to. They
-    are kept like tags, but no caller can write one. Records are listed in the order of their
-    `numbers`, and counted by their `group` where their kind is a grouped one.
+    `facets` are names by which a system finds the record, such as its owner. They are stored like
+    tags, but no caller can write one. Records are listed in the order of their `numbers`, and
+    counted by their `group` where their kind is a grouped one.
     """
 
     deleted: bool = False
@@ -106,30 +106,31 @@ class RecordKind:
 
     `set_fields` are the payload fields whose value is a set of strings. A kind without
     `writes` is a stream: its events stand for themselves, and a merge carries them over.
-    Of `yielding` fields a merge keeps the target's value where both sides changed it. A `lasting`
-    field that either side has stays where both changed the record: no merge takes a mark off.
-    `expiry` is the field that says when a record expires: of two versions in conflict the later one
-    stands.
+    For `yielding` fields a merge takes the target's value if both sides changed them. If both sides
+    changed a record, a `lasting` field that either of them has is kept, so that no merge removes a
+    mark. `expiry` is the field with the time at which a record expires: of two conflicting versions
+    the one that expires later is taken.
 
-    `erasable`: the payload fields that hold what callers wrote; when a record is purged, copies of
-    them are looked for in the `quoting` fields of other kinds, which hold what calls were made with
-    and what they gave. A record that quotes what is purged loses its content with it, and kept
-    results that name it by its `named_by` field go too.
+    `erasable`: the payload fields with content that callers wrote; when a record is purged, copies
+    of them are searched for in the `quoting` fields of other kinds, which hold arguments and
+    results of calls. A record that quotes purged content loses its own content, and stored results
+    of requests that name the record by its `named_by` field are erased too.
 
-    `owned_by`: the payload field that says whose a record is; a merge puts no record of somebody
-    else's in the place of another. Of the fields `guarded` a merge changes nothing that was said
-    before, unless a person merges.
+    `owned_by`: the payload field with the owner of a record; a merge never replaces a record of one
+    owner by that of another. A merge changes the existing values of `guarded` fields only if a
+    person merges.
 
-    `toolset`: whose right to read a record of the kind takes; where it is None, that of the
-    namespace of the record. `portable`: the export of a branch holds such records as they are.
+    `toolset`: the toolset whose read right is needed for records of the kind; None stands for that
+    of the record's namespace. `portable`: exports of a branch contain such records unchanged.
 
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
 
-    For whoever reads of a change: `about` is the field with the key of the record that one is
-    called by, and the space of that; `times` are fields in microseconds, which are shown, and taken
-    in a decision, as ISO 8601. `notice` says in sentences what a merge brings about that neither
-    side wrote; it is called with a reader, the view of the target and what is to be written.
+    For descriptions of changes: `about` is the field with the key of the record whose name stands
+    for this one, and the space of that record; `times` are fields in microseconds, which are shown,
+    and accepted in a decision, as ISO 8601. `notice` describes in sentences the effects of a merge
+    that neither side wrote; it is called with a reader, the view of the target and what is to be
+    written.
     """
 
     name: str
@@ -159,8 +160,8 @@ class RecordKind:
 class Kinds:
     """Every kind of record and event that a database may hold.
 
-    `later` load the kinds of further systems. They are called, in their order, when a name is met
-    that those before do not have: whoever works with entries needs no other system's.
+    `later` load the kinds of further systems. They are called in order when a name is not known
+    yet: a program that only works with entries never loads those of other systems.
     """
 
     def __init__(
@@ -247,6 +248,6 @@ class Kinds:
     def project(
         self, event_kind: str, content: Mapping[str, Any], key: str | None = None
     ) -> Projection:
-        """Return what an event means; one of a kind no longer known means nothing."""
+        """Return the projection of an event; that of an unknown kind is empty."""
         kind = self.find_event(event_kind)
         return kind.project(content, key) if kind else Projection()

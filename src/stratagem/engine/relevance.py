@@ -1,9 +1,9 @@
 """How likely it is that two descriptions are about the same problem.
 
-Search finds what is alike; most of what is alike is another problem in nearly the same words. What
-tells them apart is the *head* of an error, what it says of itself, and in it the *names*: the
-module that is missing, the column, the code. Names count three times as much as other words, and
-a head of one name alone is at most three quarters of a whole one.
+Search finds similar texts, and most of them are other problems in nearly the same words. They are
+told apart by the *head* of an error, which is its own message, and by the *names* in it: the
+missing module, the column, the code. Names count three times as much as other words, and a head of
+one name alone is at most three quarters of a whole one.
 
     cq        share of the asked head that the known description has
     cc        share of the known head that the asked description has
@@ -15,13 +15,13 @@ a head of one name alone is at most three quarters of a whole one.
 No weight depends on what else is known, so that a relevance means the same in a collection of ten
 and in one of a hundred thousand.
 
-Prose has no head. There the title of the best result is looked for in what was asked (`title`, each
-word by its rarity), and how far the best result is ahead of the next one (`gap`, at most 0.3):
+Prose has no head. There, two things count: the share of the best result's title that the query has
+(`title`, each word weighted by its rarity), and its lead over the next result (`gap`, at most 0.3):
 
     relevance of the best = logistic(−3.5 + 3.5·title + 4·gap), at most 0.95
 
 The constants were fitted to pairs of which it is known whether they are the same problem, and
-rounded. `python -m evals debug` shows how well what is said agrees with what happens.
+rounded. `python -m evals debug` shows how well the probabilities are calibrated.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ __all__ = [
 
 # From here on a fix is recommended, unless the setting says otherwise.
 TRY_MIN: Final = 0.4
-# What is less likely is not worth a line.
+# Less likely incidents are not listed.
 LISTED_MIN: Final = 0.1
 # Words can be the same for two problems, so only the same signature is certain.
 SAME_HEADLINE_MIN: Final = 0.97
 
 _NAME_WEIGHT: Final = 3.0
 _WORD_WEIGHT: Final = 1.0
-# What a head of a single word is a part of. A library called `codec` is not every error that
+# The least weight that a head is divided by. A library called `codec` is not every error that
 # speaks of a codec, so a share of 1 takes a name and a word at least.
 _SINGLE_WORD_TOTAL: Final = _NAME_WEIGHT + _WORD_WEIGHT
 _BASE: Final = -5.0
@@ -101,7 +101,7 @@ Head = Sequence[HeadWord]
 
 @dataclass(eq=False)
 class Description:
-    """A problem as somebody told it: its heads, and its text, of which `analyse` makes terms."""
+    """The description of a problem: its heads, and its text, which `analyse` turns into terms."""
 
     heads: Sequence[Head]
     told: str
@@ -119,7 +119,7 @@ class Description:
         return self.told.lower()
 
     def has(self, word: HeadWord) -> bool:
-        """Whether it speaks of a word."""
+        """Whether the description contains a word."""
         # `torch` is not `torchvision`, nor `puma` a part of `puma_worker_killer`...
         if word.is_name and len(word.terms) == 1 and not word.text.isdigit():
             return _stands_in(word.text, self.text)
@@ -159,7 +159,7 @@ class ProblemComparison(NamedTuple):
 
 
 class _HeadPair(NamedTuple):
-    """Two heads, each with what the other description has of it."""
+    """Two heads, each with the words that the other description shares."""
 
     asked: list[CheckedWord]
     known: list[CheckedWord]
@@ -221,7 +221,7 @@ def _pair(asked: Description, one: Head, known: Description, other: Head) -> _He
 
 
 def _check_words(head: Head, other: Description, other_head: Head) -> list[CheckedWord]:
-    """Return the words of a head, and whether the other side has each, in no other version."""
+    """Return the words of a head, and whether the other side has each in the same version."""
     texts = {word.text for word in other_head}
     return [
         (
@@ -234,7 +234,7 @@ def _check_words(head: Head, other: Description, other_head: Head) -> list[Check
 
 
 def _is_other_version(word: HeadWord, head: Head) -> bool:
-    """Say whether a head asks for what a word names, in another version only."""
+    """Say whether a head names the same thing as a word, but only in another version."""
     same_name = (other.versions for other in head if other.text == word.text)
     return any(versions and not versions & word.versions for versions in same_name)
 

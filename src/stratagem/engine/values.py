@@ -3,10 +3,11 @@
 A value is stored exactly as it was given, or refused. The JSON writer alone does not promise
 that: it writes NaN as null, an enum as its value and a UUID as text. So a check goes before it.
 
-The check is two walks. The first asks only whether all is well, looking at the types of a whole
-container at once; every write pays for it, so it must be cheap. The second runs only after
-something was found, and says what and where. Neither recurses, so no depth can break them, and
-both count what they meet, so that an object holding itself twice cannot keep them busy.
+The check has two passes. The first only decides whether the value is valid, testing the types of a
+whole container at once; every write pays for it, so it must be cheap. The second runs only if the
+first found a fault, and reports what is wrong and where. Neither recurses, so no depth can break
+them, and both count the nodes they visit, so that an object which contains itself twice cannot keep
+them busy.
 
 Two values are the same when they hold the same JSON: the order of keys does not matter, but the
 kind of a number does (1, 1.0 and true are three values), because JSON text keeps them apart.
@@ -95,7 +96,7 @@ def same(one: object, other: object) -> bool:
 
 
 def text_of(value: Json) -> str:
-    """Return the text by which a value is found, at most as much as the index holds.
+    """Return the searchable text of a value, limited to the length that is indexed.
 
     Text is itself. Every other leaf is a line of its own, led by the names of the fields it
     lies under; nulls and empty texts have no line.

@@ -1,4 +1,4 @@
-"""The words of answers: what a client is told that shows its model nothing but text."""
+"""The text form of answers, for clients that show their model only text."""
 
 from __future__ import annotations
 

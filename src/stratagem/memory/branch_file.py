@@ -125,8 +125,8 @@ def write_branch_file(
 ) -> tuple[int, str]:
     """Write a branch into a file; return its size and the hash it ends with.
 
-    It is written under another name and renamed when it is durable, so that half of one never
-    has its name.
+    It is written under another name and renamed when it is durable, so that an incomplete file
+    never has its final name.
     """
     try:
         with scratch_folder(f".{path.name}.", path.parent) as folder:

@@ -436,7 +436,7 @@ class BranchOperations(BoundSystem):
                 version = branch_merge.carry_out(transaction, into, other, found)
             except MergeConflict as error:
                 for told, each in zip(error.details["conflicts"], found.conflicts, strict=False):
-                    # A side that has null is told from one that has nothing.
+                    # A null on one side is distinguished from an absent value.
                     shown = plain(_conflict(changes, each))
                     told.update({name: shown.get(name) for name in told} | shown)
                 raise
@@ -465,9 +465,10 @@ class BranchOperations(BoundSystem):
         return _result(name, target, answer, [], preview=False)
 
     def _check_owners(self, reader: Reader, other: Branch, found: branch_merge.MergePlan) -> None:
-        """Refuse that a merge gives one caller's record the contents of another's.
+        """Refuse a merge that would replace one caller's record by that of another.
 
-        Whoever could not change a tool could otherwise register it anew on a branch that lacks it.
+        Otherwise a caller who may not change a tool could register it again on a branch that lacks
+        it, and merge.
         """
         if self._caller.may("gateway", "admin"):
             return
@@ -490,7 +491,7 @@ class BranchOperations(BoundSystem):
     def _check_guarded(
         self, reader: Reader, other: Branch, into: Branch, found: branch_merge.MergePlan
     ) -> None:
-        """Refuse that a merge lifts what takes a person's word, such as the rights of a tool."""
+        """Refuse a merge that changes what only a person may, such as the rights of a tool."""
         for each in found.changes:
             for field in reader.kinds.record(each.space.kind).guarded:
                 before = {} if each.before is record_merge.ABSENT else each.before
@@ -506,7 +507,7 @@ class BranchOperations(BoundSystem):
     def _merge_report(
         self, reader: Reader, described: Changes, into: Branch, found: branch_merge.MergePlan
     ) -> dict[str, Any]:
-        """Return what a merge changes for whoever looks now: what has expired is not there."""
+        """Return the changes of a merge as they are visible now, without expired records."""
         now = self._store.now()
         kinds = reader.kinds.record
         shown = [
@@ -527,7 +528,7 @@ class BranchOperations(BoundSystem):
     def _notices(
         self, reader: Reader, view: View, found: branch_merge.MergePlan
     ) -> list[str] | None:
-        """Return what a merge brings about in the systems that the caller may read."""
+        """Return the notices of a merge from the systems that the caller may read."""
         namespaces = {draft.space.kind: draft.space for draft in found.drafts if draft.space}
         told = [
             sentence
@@ -547,7 +548,7 @@ class BranchOperations(BoundSystem):
             return True
         kind = self._store.kinds.record(space.kind)
         if kind.quoting and not self._caller.sees_every_call:
-            # Records of calls hold what others have said, and were told.
+            # Records of calls hold arguments and results of other callers.
             return False
         return self._caller.may(kind.toolset or space.namespace, "read")
 

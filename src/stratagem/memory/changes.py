@@ -1,7 +1,8 @@
 """Changes of records as callers read them.
 
-A branch carries the records of every system. An entry is called by its key; any other record by
-its title, or by the titles of the two that it links, for its key is an id that tells people little.
+A branch carries the records of every system. An entry is named by its key; any other record by its
+title, or by the titles of the two records that it links, because its key is an id that means little
+to people.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class Changes:
         }
 
     def show_place(self, space: Space, path: Steps, side: Any) -> Any:
-        """Return what one side has at a place of a record that is in conflict; None for nothing."""
+        """Return the value of one side at a conflicting place of a record.
+
+        None if there is none.
+        """
         if not path:
             return self.show_side(space, side)
         if side is ABSENT:
@@ -93,7 +97,7 @@ class Changes:
         return moments.iso(side) if is_time and isinstance(side, int) else side
 
     def title_of(self, space: Space, key: str) -> str | None:
-        """Return what a record is called by; an entry is called by its key."""
+        """Return the name of a record for people; that of an entry is its key."""
         if space.kind == ENTRY:
             return None
         number = self._reader.records.subjects(space, [key])
@@ -163,7 +167,7 @@ def _place_name(space: Space, path: Steps) -> str:
 
 
 def _add_particulars(change: Change, before: Any, after: Any) -> None:
-    """Add what there is to tell of an entry beside its value."""
+    """Add the other fields of an entry: tags and expiry."""
     differs = change.differs
     if differs is None or "expires" in differs:
         change.expires_before, change.expires_after = _expiry(before), _expiry(after)

@@ -189,7 +189,7 @@ class Entries(BoundSystem):
             )
         writes = [self._read_item(item, at if batch else None) for at, item in enumerate(items)]
         name = branch or self._caller.branch
-        # As they are meant, not as they are spelt: with the namespace they go to, tags in order.
+        # In canonical form: with the effective namespace, and tags in order.
         meant = [write.canonical_arguments() for write in writes] if request_id is not None else []
         arguments = {"items": meant, "branch": name}
 
@@ -370,7 +370,7 @@ class Entries(BoundSystem):
         return entry
 
     def _has_branch_changed(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
-        """Check on a miss what a hit need not check; say whether the branch is another now."""
+        """Check after a miss whether the branch was replaced by another; a hit need not check."""
         check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
         return self._views.confirm(branch)[0].branch != lineage[0].branch
@@ -529,7 +529,7 @@ def _check_version(version: object) -> int | None:
 
 
 def _check_options(item: Mapping[str, Any]) -> None:
-    """Refuse an item that lacks something, or has something that would be passed over."""
+    """Refuse an item that lacks a required option, or has one that would be ignored."""
     for name in ("key", "value"):
         if name not in item:
             raise MissingRequired(f"An item needs a `{name}`.", field=name)

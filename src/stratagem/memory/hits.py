@@ -1,4 +1,4 @@
-"""From what the index found to what a search answers with.
+"""From the matches of the index to the hits that a search returns.
 
 Each hit is judged by itself (`search.relevance`), and shown by the passage that matches best. Of a
 logged conversation a hit is an exchange: a user's message comes with what was replied, an
@@ -94,7 +94,7 @@ class _Found:
 
 
 class _Judgement(NamedTuple):
-    """How well something answers, and how much of that is owed to words and to meaning."""
+    """How well a hit answers, and how much words and meaning contribute to that."""
 
     covered: float
     alike: float
@@ -191,7 +191,7 @@ class HitReader:
     def _nearness(self, found: _Found) -> float:
         """Return how near a text of a few words is; NaN for a longer one.
 
-        Messages of a session are held to their own measure: they lend each other words.
+        Messages of a session have a measure of their own, because they lend each other terms.
         """
         nearness = self._ranking.nearness
         short = len(found.text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content
@@ -211,7 +211,7 @@ class HitReader:
         near += nearness.question.support(found.text)
         alike = relevance.short_likeness(near)
         if not alike or relevance.score(covered, alike) < self._floor(found):
-            # No hit as it is: the words that it lacks can only take from that.
+            # It is no hit already, and missing words can only lower its score.
             return alike
         near -= nearness.question.objection(nearness.of_words(text))
         return relevance.short_likeness(near)

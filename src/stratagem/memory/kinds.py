@@ -42,8 +42,8 @@ EVENT_LOGGED: Final = "EventLogged"
 
 # Where a record came from, in its field `source`; one that a caller wrote by itself has none.
 Source = Literal["user", "assistant", "tool", "web", "import", "remote"]
-# The field that says how far a record is trusted, and what it says where it is not: such a text is
-# found by whoever searches, and never put before a model unasked.
+# The field with the trust of a record, and its value for untrusted ones: searches find these texts,
+# but they are never put before a model unasked.
 TRUST: Final = "trust"
 UNTRUSTED: Final = "untrusted"
 FACET_UNTRUSTED: Final = "untrusted"
@@ -54,7 +54,7 @@ REVIEWS: Final = Space("review", "capture")
 REVIEWED: Final = "CaptureReviewed"
 # Decisions after which no search finds it.
 HIDING_DECISIONS: Final = frozenset({"correct", "discard"})
-# The tag of what every session is to know.
+# The tag of entries that every session begins with.
 PINNED: Final = "pinned"
 
 
@@ -139,8 +139,7 @@ KINDS: Final = (
         writes=ENTRY_STORED,
         deletes=ENTRY_FORGOTTEN,
         set_fields=frozenset({"tags"}),
-        # In which session it was written, where it came from, and whether it is indexed, is
-        # nothing to ask about.
+        # Session, source and indexing are never reported as conflicts.
         yielding=frozenset({"session", "index", "source", "imported"}),
         # A merge never raises trust.
         lasting=frozenset({TRUST}),

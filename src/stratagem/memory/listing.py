@@ -1,4 +1,4 @@
-"""Seeing what is there: entries, logged events, namespaces and tags, in any view."""
+"""Lists of entries, logged events, namespaces and tags, in any view."""
 
 from __future__ import annotations
 
@@ -350,8 +350,8 @@ def live_namespaces(
 ) -> Iterator[str]:
     """Yield the namespaces that show something, in their order; cheap however much that is.
 
-    One that the caller knows to show nothing is left out as `besides`: that alone is not cheap to
-    find out, for all that came later has to be passed over.
+    `besides` is a namespace that the caller knows to be empty: finding that out here would not be
+    cheap, because everything written later has to be skipped.
     """
     wanted = set(kinds)
     spaces = [

@@ -188,7 +188,7 @@ def recall(
 
 
 def _refuse_filters(prefix: str | None, tags: Sequence[str] | None) -> None:
-    """Refuse what filters a list beside a key, which would be passed over in silence."""
+    """Refuse list filters together with a key, because they would be ignored silently."""
     for name, given in (("prefix", prefix), ("tags", tags)):
         if given is not None:
             raise ValidationFailed(
@@ -278,7 +278,7 @@ def fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
 def _with_missing(
     answer: Answer, missing: list[str], misses: Sequence[Answer], chars_max: int
 ) -> Answer:
-    """Name the keys under which nothing is stored, as far as there is room, and what was meant."""
+    """Name the keys that are missing, as far as there is room, and similar keys."""
     if not missing:
         return answer
     listed = take_fitting(missing, chars_max)
@@ -384,7 +384,7 @@ def _say_entry(entry: Mapping[str, Any]) -> str:
 
 
 class MissWords(NamedTuple):
-    """How a miss is told: what is not so of the key, and the operation to try again with."""
+    """The wording of a miss: what is wrong with the key, and the operation to try instead."""
 
     verb: str = "is stored"
     operation: str = "strata_recall"

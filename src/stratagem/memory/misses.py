@@ -1,8 +1,8 @@
 """Why a recall found nothing, and what was probably meant.
 
 A caller that asks for a key which is not there mostly has it nearly right: another case, the
-beginning of it, a letter wrong, another namespace, or it was there once. What is looked at is
-bounded, so that a miss costs little however much is stored.
+beginning of it, a letter wrong, another namespace, or it existed earlier. The number of keys
+compared is bounded, so that a miss is cheap however much is stored.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class Misses(BoundSystem):
     def _moment_of(
         self, reader: Reader, branch: str, space: Space, key: str, versions: Sequence[Version]
     ) -> str | None:
-        """Return the newest moment that shows something under a key.
+        """Return the newest moment at which a key shows a value.
 
-        That a version was written does not say so: a merge carries what has expired.
+        A written version is no proof of one, because a merge may carry an expired version.
         """
         for version in versions:
             moment = f"@{version.sequence}"
@@ -121,7 +121,7 @@ def explain_several(
 
 
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:
-    """Say what became of an entry that was there once."""
+    """Explain what happened to an entry that existed earlier."""
     content: dict[str, Any] = orjson.loads(newest.payload) if newest.payload else {}
     if newest.payload is None:
         miss.reason, miss.timestamp = "erased", moments.iso(newest.at)
@@ -207,7 +207,7 @@ def _candidates(listing: ListingReader, view: View, space: Space, key: str) -> s
 
 
 def _fold(key: str) -> str:
-    """Return a key without what people rarely remember: its case, and what parts its words."""
+    """Return a key without case and word separators, which people rarely remember."""
     return key.casefold().translate(_AS_BLANKS)
 
 

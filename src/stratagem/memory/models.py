@@ -516,9 +516,9 @@ class Branches(DisplayableResult):
 class Change(DisplayableResult):
     """A record that was added, removed or changed.
 
-    In a diff `side` says which branch changed it since both had it alike: "theirs" is the compared
-    one, "ours" the other, and `before` and `after` are what that branch found and made of it. Of
-    one that "both" changed, `before` is ours and `after` theirs, and `changed_by` says who
+    In a diff `side` says which branch changed it since the common base: "theirs" is the compared
+    one, "ours" the other, and `before` and `after` are the values before and after that change. If
+    "both" changed it, `before` is ours and `after` theirs, and `changed_by` says which branch
     changed each place that differs: "$" is the value of an entry, "$.a" a field of that or of
     another record, "tags" and "expires" stand beside the value.
 
@@ -548,9 +548,10 @@ class Change(DisplayableResult):
 class Diff(DisplayableResult):
     """How another branch differs from this one.
 
-    `added`, `removed` and `changed` count what the other branch changed since both were alike, as a
-    merge would bring it; `ours` what this branch alone changed, and `both` what each did. `events`
-    counts the logged events that a merge would bring, `ours_events` those that only this one has.
+    `added`, `removed` and `changed` count the changes of the other branch since the common base,
+    which a merge would bring; `ours` counts those of this branch alone, and `both` the records that
+    both changed. `events` counts the logged events that a merge would bring, `ours_events` those
+    that only this one has.
     """
 
     branch: str
@@ -588,7 +589,8 @@ class Conflict(DisplayableResult):
 class MergeResult(DisplayableResult):
     """What a merge did, or would do.
 
-    `notices` say what it brings about that neither branch has by itself, and what to do about it.
+    `notices` describe effects of the merge that neither branch has by itself, and what to do about
+    them.
     """
 
     source: str

@@ -1,8 +1,8 @@
 """Deleting a namespace, and bringing back what it held.
 
 Deleting forgets every entry of it in one transaction: the log keeps them, views of earlier moments
-show them, and a diff with another branch lists them. Logged events stay, for nothing unsays what
-has happened.
+show them, and a diff with another branch lists them. Logged events stay, because they are never
+forgotten.
 """
 
 from __future__ import annotations

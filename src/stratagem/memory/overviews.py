@@ -1,4 +1,4 @@
-"""What a person wants to see first: when much was written, by whom, and in which conversations.
+"""Overviews for people: when things were written, by whom, and in which conversations.
 
 Sequences are dense and follow time, so how much was written in a stretch of time is the difference
 of two sequences, whatever the log holds.

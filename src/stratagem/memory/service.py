@@ -132,12 +132,12 @@ _SOURCE_ALIASES: Final = ("from", "from_branch", "source_branch")
 _TARGET_ALIASES: Final = ("into", "into_branch", "target", "target_branch")
 _COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "against")
 
-# A status is a glance; more names than this are no help to anyone.
+# A status is a short overview; it lists no more names than this.
 _NAMESPACES_SHOWN: Final = 100
 # Of the newest standing instructions those of the caller's namespace are shown.
 _INSTRUCTIONS_READ: Final = 100
-# How much deeper than the hits that are wanted is looked, as not all that match match well; and how
-# much deeper again where most of these did not.
+# How many times the wanted hits are ranked, because not all matches are good; and how many times
+# that if most of them were not.
 _DEEPER_FIRST: Final = 2
 _DEEPER: Final = 4
 # What the first server called the kinds of what it stored.
@@ -156,7 +156,7 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
 
 
 class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews):
-    """What memory can be asked for, by one caller."""
+    """The operations of memory for one caller."""
 
     @overload
     def store(
@@ -627,7 +627,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     def _own_view(self, reader: Reader) -> tuple[View | None, str | None]:
         """Return what the caller's branch shows, and a note where it cannot work on that branch.
 
-        A status moves nobody: whoever's branch was deleted elsewhere says where to go on.
+        A status does not switch branches: if the caller's branch was deleted, the note says how to
+        continue.
         """
         name = self._caller.branch
         live = reader.branches.by_name(name)
@@ -666,7 +667,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             for sequence in reversed(newest)
             if events[sequence].space.namespace == self._caller.namespace
         )
-        # Whoever wrote an untrusted text gives no instructions here.
+        # An untrusted text is never an instruction.
         meant = (event for event in own if not hits.is_doubtful(reader, view, event))
         return [hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX)]
 
@@ -692,7 +693,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         namespace: Namespace = None,
         sequence: ErasedSequence = None,
     ) -> Purged:
-        """Purge, and return what was erased besides, and what was left."""
+        """Purge, and return which copies were erased too, and which were left."""
         if (key is None) == (sequence is None):
             raise MissingRequired("Name a key, or the sequence of a logged event.", field="key")
         if key is not None:
@@ -795,7 +796,7 @@ class _SearchScope(NamedTuple):
 
 
 def _check_action(action: str, given: set[str]) -> None:
-    """Refuse an unknown action, and a parameter that it would pass over in silence."""
+    """Refuse an unknown action, and a parameter that it would ignore silently."""
     if action not in _PARAMETERS:
         raise ValidationFailed(
             f"There is no action {action!r}.", field="action", allowed=list(_PARAMETERS)

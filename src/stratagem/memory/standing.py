@@ -1,8 +1,8 @@
 """Standing instructions and preferences: what a user wants from now on.
 
-"Always show the units when I ask for a measure", "I prefer trains to planes", "call me Jo". Nobody
-asks for them by their words: they bear on whatever comes next. So they are recognised when they
-are written, found more easily than other texts, and listed on their own.
+"Always show the units when I ask for a measure", "I prefer trains to planes", "call me Jo". Queries
+rarely contain their words, because they apply to everything that follows. So they are recognised
+when they are written, ranked higher than other texts, and listed separately.
 
 They are recognised by how English says such things, in the first lines of what was said by
 anybody but an assistant. What is missed is found like any other text.

@@ -209,7 +209,7 @@ def find_terms(text: str, asked: frozenset[str]) -> set[str]:
 
 @cache_texts(64)
 def _initials(asked: frozenset[str]) -> frozenset[str]:
-    """Return what a word begins with that stands for one of some terms."""
+    """Return the first letters of words that may give one of some terms."""
     return frozenset(initial for term in asked for initial in (term[0], term[0].upper()))
 
 
@@ -221,7 +221,7 @@ def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
 
 
 def _terms_among(word: str, initials: Collection[str]) -> list[str]:
-    """Return the terms of a word; maybe none, where none of them begins so."""
+    """Return the terms of a word, or none if none of them can begin with one of the initials."""
     found = _CHUNKS.get(word)
     if found is None:
         found = _CHUNKS[word] if _may_have(word, initials) else ""
@@ -229,7 +229,7 @@ def _terms_among(word: str, initials: Collection[str]) -> list[str]:
 
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
-    """Whether a term of a word may begin so: most do not, and analysing takes ten times as long."""
+    """Whether a term of a word may begin with an initial: ten times as fast as the analysis."""
     if not word.isascii():
         return True
     return any(initial in initials for initial in map(str.lower, _INITIAL.findall(word)))

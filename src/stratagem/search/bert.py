@@ -1,12 +1,12 @@
 """A BERT encoder: from tokens to one vector for their text.
 
-Every token begins as its own vector plus one for its place. In each layer every token looks
-at every other, takes over what concerns it, and is worked over by itself; the sentence is
-the mean of what the tokens have become. Twenty-odd matrix products, which need no
-machine-learning runtime: NumPy does them about as fast as any.
+Every token begins as its own vector plus one for its position. Each layer applies self-attention
+over all tokens and then a feed-forward network to each of them; the vector of the text is the mean
+of the final token vectors. Twenty-odd matrix products, which need no machine-learning runtime:
+NumPy does them about as fast as any.
 
 The folder is one that sentence-transformers writes: `config.json` says how many heads look
-about, `model.safetensors` has the weights, which name their own layers and sizes.
+there are, `model.safetensors` has the weights, which name their own layers and sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What kind of thing each character is, and which spellings are one.
+"""The shape of each character, and the folding of spellings.
 
 `fold` brings a text into one spelling: compatibility forms, accents and invisible
 characters are settled here, case is not, because case shows where a name is parted.

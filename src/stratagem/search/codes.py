@@ -1,9 +1,9 @@
 """One bit for each number of a vector: which vectors are worth comparing in full.
 
-Only the signs of a vector's numbers are kept, after a rotation that spreads what it says evenly
-over them; unrotated, a few large numbers would carry most of it and count no more than the
-rest. The query keeps more: of each of its numbers the sign and, in two bits, the size. The sum of
-the sizes at the places where the signs differ says how far a vector is from it.
+Only the signs of a vector's numbers are kept, after a rotation that spreads its information evenly
+over them; without it a few large numbers would carry most of the information and count no more than
+the others. The query keeps more: the sign of each number and, in two bits, its size. The sum of the
+sizes at the places where the signs differ says how far a vector is from it.
 
 The rotation is made of Hadamard matrices and fixed signs, so that it is the same everywhere and
 for ever. Of the ten nearest of 64,000 to 100,000 vectors, comparing the best 4,000 in full then

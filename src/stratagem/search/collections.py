@@ -94,7 +94,7 @@ class CollectionIndex:
             self._cache(shape).check(reader)
 
     def discard(self) -> None:
-        """Forget everything; it is read from the log again when next needed."""
+        """Drop all cached vectors; they are read from the log again by need."""
         with self._lock:
             caches = list(self._caches.values())
             self._caches.clear()

@@ -1,8 +1,8 @@
-"""Vectors for texts, so that search finds what is meant beside what is said.
+"""Vectors for texts, so that search finds texts by meaning as well as by words.
 
-An embedder turns a text into a direction: texts that mean alike point alike. Its `name`
-says exactly which function that is; vectors of different names must never be compared,
-so the name is kept with the vectors, and another name means embedding anew.
+An embedder turns a text into a direction: texts with similar meaning have similar directions. Its
+`name` says exactly which function that is; vectors of different names must never be compared, so
+the name is kept with the vectors, and another name means embedding anew.
 
 The default has no network to run. Each token has one learned vector, whose length is the
 token's weight; a text is the sum of its tokens' vectors, normalised. A token that occurs
@@ -102,7 +102,10 @@ class Embedder(Protocol):
         """
 
     def usual_vectors(self) -> VectorMoments | None:
-        """Return how the vectors of random texts lie; None where they would cost too much."""
+        """Return the moments of the vectors of random texts.
+
+        None if they would cost too much to compute.
+        """
 
 
 class VectorMoments(NamedTuple):
@@ -166,7 +169,7 @@ class StaticEmbedder:
         return self._ready().words.whole(word)
 
     def usual_vectors(self) -> VectorMoments:
-        """Return how the vectors of random texts lie, the same ones each time."""
+        """Return the moments of the vectors of random texts, always the same texts."""
         return _measure_random_texts()
 
     def _ready(self) -> _Model:

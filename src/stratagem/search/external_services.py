@@ -1,7 +1,7 @@
 """Services outside of the database that may answer in place of the built-in read models.
 
-They hold the head of the branch `default`. Their answers are looked up in the log before
-they are used, so that they decide what is found, and never what is true.
+They hold the present state of the branch `default`. Each hit is looked up in the log before it is
+used, so that a service decides which records are found, but never their content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every system stands on: the store, its views and the index, and one way to write."""
+"""The common base of all systems: the store, its views and the index, and one way to write."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PurgeListeners:
-    """What holders of copies have to do before something is purged, and after it.
+    """Callbacks of components that hold copies, before and after a purge.
 
-    `before`: what waits to be written is written, or it would be written afterwards. `after`: what
-    is held in memory is let go of.
+    `before`: pending writes are flushed, or a copy would be written after the purge. `after`:
+    caches in memory are cleared.
     """
 
     before: list[Callable[[], object]] = field(default_factory=list)
@@ -123,8 +123,8 @@ class Foundation:
         """Run work in a transaction in a caller's name.
 
         With a request id, `work` must return plain JSON: a repeat with the same operation
-        and arguments returns it again and runs nothing. Within a transaction it is known to that
-        alone: nothing was done yet that a repeat elsewhere could return.
+        and arguments returns it again and runs nothing. Within a transaction it is recognised only
+        there: before the commit there is no result that a repeat elsewhere could return.
         """
         transaction = caller.transaction
         if transaction is not None and transaction.read_only:
@@ -150,7 +150,7 @@ def _encode_request(request: list[Any]) -> bytes:
 
 
 class BoundSystem:
-    """A system bound to the one who calls it."""
+    """A system bound to a caller."""
 
     def __init__(self, foundation: Foundation, caller: Caller) -> None:
         self._foundation = foundation

@@ -61,7 +61,8 @@ __all__ = ["Index", "MatchedTexts", "Ranked", "Ranking", "lent_terms"]
 
 _ACTOR = "stratagem"
 _BATCH = 256
-# What a search embeds itself before it answers; a longer queue is left to the background.
+# How many waiting texts a search embeds before it answers; a longer queue is left to the
+# background.
 _SETTLED_AT_ONCE = 2_000
 _SETTLING_SECONDS_MAX = 2.0
 _TERM_COUNTS_MAX = 10_000
@@ -72,7 +73,7 @@ _MANY = ranking.UNSORTED_MATCHES_MAX + 1
 _RAISED_LISTED_MAX = 200
 # Beyond those that are weighed: estimated scores may have put some in a wrong place.
 _REFINED_SPARE = 50
-# Of so many short texts the terms are remembered, in a few megabytes at most.
+# How many short texts have their terms cached, in a few megabytes at most.
 _REMEMBERED_MAX = 4_096
 _REMEMBERED_CHARS_MAX = 400
 # Room for as many words as a message may lend; the cache of them takes 16 MB at most.
@@ -115,9 +116,9 @@ class MatchedTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a search found, best first, and how it was searched.
+    """The hits of a search, best first, and how it was made.
 
-    `terms` are those of the query; `asked` the telling ones among them. `best_passage` says which
+    `terms` are those of the query; `asked` the selective ones among them. `best_passage` says which
     passage of a text matches best by its words, whether it was found or not, and None where none
     does. `nearness` compares further texts with the query.
     """
@@ -233,9 +234,9 @@ class Index:
 
         `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
         `title` is the part of a long query that says by itself what it is about; `weights`
-        are those of title, body, and context or aside. `nearest`, where given, finds what is
-        near to a vector in place of the vectors kept here. Texts with the facet `raised` stand
-        somewhat higher. `lexical`: nothing is found by its meaning.
+        are those of title, body, and context or aside. `nearest`, if given, finds the nearest
+        versions in place of the vectors of this index. Texts with the facet `raised` get a somewhat
+        higher score. `lexical`: search by words only.
         """
         terms = analysis.query_terms(query)
         asked, expected = self._worth_asking(reader, terms)
@@ -282,7 +283,7 @@ class Index:
         return _embed(self.embedder, texts)
 
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
-        """Return how much each term tells: the rarer, the more."""
+        """Return the weight of each term: rarer terms weigh more."""
         total = max(reader.search.text_count(), 1)
         counts = self._count_texts(reader.search, terms, total)
         return {term: math.log1p(total / (1 + counts[term])) for term in terms}
@@ -381,9 +382,9 @@ class Index:
     def _compare(
         self, reader: Reader, scope: _Scope, meaning: _Meaning, asked: _Asked
     ) -> _Compared:
-        """Return what is nearest to a vector, the texts that have any of some words, and cosines.
+        """Return the nearest versions, the texts that have any of some words, and cosines.
 
-        The vectors say what a view shows faster than the store does, so that all matches are ranked
+        Vectors tell faster than the store which versions a view shows, so all matches are ranked
         first, unless views lately hid most of them.
         """
         vectors = self._vectors
@@ -429,9 +430,9 @@ class Index:
         return _Compared(near, words, cosines)
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> tuple[list[str], int]:
-        """Drop the terms that are in so many texts that they cost much and tell nothing.
+        """Drop the terms that occur in too many texts to be selective.
 
-        Return the others, and in how many passages they are at most.
+        Return the others, and an upper bound of the passages that have any of them.
         """
         total = reader.search.text_count()
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
@@ -441,14 +442,17 @@ class Index:
         return asked, sum(counts[term] for term in asked)
 
     def _count_matches(self, reader: Reader, terms: Sequence[str]) -> int:
-        """Return in how many passages some terms are at most."""
+        """Return an upper bound of the number of passages that have any of some terms."""
         search = reader.search
         return sum(self._count_texts(search, terms, search.text_count()).values())
 
     def _count_texts(
         self, search: SearchReader, terms: Sequence[str], total: int
     ) -> dict[str, int]:
-        """Return in how many texts each term is, as counted when there were about as many."""
+        """Return the number of texts with each term.
+
+        Counts of an index of about the same size are reused.
+        """
         counts: dict[str, int] = {}
         unknown = []
         for term in terms:
@@ -473,7 +477,7 @@ class Index:
 
 
 class _Scope(NamedTuple):
-    """Where words are looked for, and what those of title, body and context weigh."""
+    """The scope of a search by words, and the weights of title, body and context."""
 
     view: View
     spaces: Sequence[int] | None
@@ -527,7 +531,7 @@ class _Scope(NamedTuple):
 
 
 class _Meaning(NamedTuple):
-    """The vector of a query, how many near ones are wanted, and who finds them in our place."""
+    """The vector of a query, the number of neighbours wanted, and who finds them in its place."""
 
     vector: NDArray[np.float32]
     depth: int
@@ -620,7 +624,7 @@ def _first_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float64]]:
-    """Return what either list has, each version once, with both its scores."""
+    """Return the union of two lists, each version once, with both its scores."""
     near, lexical, cosine, _ = found
     there = set(lexical.sequences.tolist())
     more = np.array([each not in there for each in near.sequences.tolist()], bool)
@@ -726,11 +730,14 @@ class _Weighing:
         return [each.weigh(1 / best) for each in self.top] if best > 0 else self.top
 
     def passage_of(self, sequence: int) -> int | None:
-        """Return by which passage a version was found; None where it was not."""
+        """Return the passage by which a version was found; None if it was not."""
         return next((each.passage for each in self._shown if each.sequence == sequence), None)
 
     def weigh(self, found: _RankedTexts) -> bool:
-        """Weigh what was found, best first; return whether nothing that follows can come up."""
+        """Weigh hits, best first.
+
+        Return whether no later candidate can still get among the best.
+        """
         self._shown, self._weighed = [], []
         found = self._order_by_highest(found)
         for begin in range(0, len(found.sequences), self._count_min):
@@ -754,7 +761,7 @@ class _Weighing:
         return ranked.score * (ranking.RAISED if may_rise else 1.0), ranked.sequence
 
     def _is_settled(self, following: Ranked) -> bool:
-        """Whether nothing that follows, from this one on, can come up."""
+        """Whether no candidate from this one on can still get among the best."""
         if self.count < self._count_min:
             return False
         lowest = self._weighed[self._limit - 1]
@@ -784,12 +791,12 @@ def _find_raisable(reader: Reader, facet: str) -> frozenset[int] | None:
     return frozenset(versions) if len(versions) <= _RAISED_LISTED_MAX else None
 
 
-# What versions are sorted by; of equals the newer comes first.
+# The sort key of versions; of equals the newer comes first.
 _by_score = itemgetter(1, 0)
 
 
 def _terms(text: str) -> str:
-    # A long text takes long to analyse, but is rarer, and much to remember.
+    # Long texts are rarer, and would fill the cache.
     find = _short_text_terms if len(text) <= _REMEMBERED_CHARS_MAX else _text_terms
     return find(text)
 
@@ -802,7 +809,7 @@ def _text_terms(text: str) -> str:
 _short_text_terms = cache_texts(_REMEMBERED_MAX)(_text_terms)
 
 
-# So are titles, and labels of logged events recur.
+# Titles are indexed again too, and labels of logged events recur.
 @cache_texts(_REMEMBERED_MAX)
 def _title_terms(title: str) -> str:
     return analysis.title_terms(title)

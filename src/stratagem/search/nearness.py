@@ -1,10 +1,10 @@
-"""How much nearer a text is to a query than texts that say nothing.
+"""How much nearer a text is to a query than random texts are.
 
-A cosine of .28 is much for one query and nothing for another: some are near to whatever they are
-compared with. So the cosine of a short text is measured against those of words drawn at random,
-in standard deviations from their mean. Two of them are a likeness; most random texts have less
-than one. The key of an entry is compared by itself, too, and so is its last part (`city` of
-`user/city`): it says what the value is. What else the query says of its answer is in `questions`.
+A cosine of .28 is high for one query and low for another: some queries are near to any text. So the
+cosine of a short text is measured against those of words drawn at random, in standard deviations
+from their mean. Two of them are a likeness; most random texts have less than one. The key of an
+entry is compared by itself, too, and so is its last part (`city` of `user/city`): it says what the
+value is. What else the query says of its answer is in `questions`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Nearness:
         return Question(self._text, self._embedder.rank)
 
     def of_cosine(self, cosine: float) -> float:
-        """Return how far a cosine is above what is usual for the query.
+        """Return how far a cosine is above the mean for random texts, in standard deviations.
 
-        NaN where nobody knows what is usual, minus infinity where the query says nothing.
+        NaN if that mean is unknown, minus infinity if the query has no meaning.
         """
         if cosine > _IDENTICAL_COSINE:
             # The same text is the same even where nobody knows its words.

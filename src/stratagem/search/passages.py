@@ -1,8 +1,8 @@
 """Long texts, parted into passages.
 
 Words are counted by the passage: in a text of several pages every word occurs somewhere, and the
-whole would match whatever is asked for. A hit is shown by its best passage, too. Where a text is
-parted depends on the text alone, so that a passage is known by its number.
+whole would match any query. A hit is also displayed by its best passage. The borders of passages
+depend on the text alone, so that a passage is identified by its number.
 
 Passages of 60 to 150 words find equally well (`ranking`); these have about a hundred.
 """

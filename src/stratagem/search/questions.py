@@ -1,9 +1,9 @@
-"""What a query asks for, beside what its words mean together.
+"""What a query asks for, in addition to the meaning of its words.
 
 The meaning of a text of a few words is the sum of a few vectors, so that one word that fits is
 enough to look like an answer: "how do whales sleep?" is near to an alarm at 6:15. Four things that
-can be read off the query tell many of those apart. Each is worth so many deviations of nearness
-(`nearness`):
+can be read from the query exclude many of those. Each is worth so many standard deviations of
+nearness (`nearness`):
 
 * A question says what kind of answer it wants: "when" a time, "how many" a number, "who" somebody,
   "where" a place, "why" a reason. A text that has one is likelier to be the answer, and one
@@ -12,7 +12,7 @@ can be read off the query tell many of those apart. Each is worth so many deviat
   number of several digits: no other is like it.
 * So do telling words that nothing in the text is like, the more the rarer they are in general:
   "sourdough" more than "recipe".
-* What is asked about oneself ("my", "our") is rather asked of a memory than what is asked about
+* A question about oneself ("my", "our") is more likely to be answered by a memory than one about
   the world.
 
 The weights are those of a logistic regression over the questions of seven stores (142 that a short

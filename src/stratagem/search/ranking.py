@@ -2,8 +2,8 @@
 
 Two judges see each candidate. BM25 counts the words that query and text share, weighted by
 how rare they are; it is the stronger one, and blind to synonyms. The cosine of the embeddings
-knows what is meant, and mistakes the topic for the answer. Neither's scale means anything
-by itself, so each is divided by its best among the candidates, and
+knows the meaning, and mistakes the topic for the answer. Neither scale means anything by itself, so
+each score is divided by the best among the candidates, and
 
     score = (bm25 / best bm25 + w · cosine / max(best cosine, 0.5)) / (1 + w)
 
@@ -11,9 +11,9 @@ Both best values lie at the top of a list that is searched anyway, so a score do
 depend on how many also-rans were collected. Subtracting the lowest cosine first ranks as well,
 but hangs on the worst candidate; ranks instead of scores lost against BM25 alone.
 
-A best cosine under 0.5 means that nothing is really near, and is not blown up to look as if:
-a query about something that was never stored gets low scores, and a text that shares no word
-with it and has next to no likeness is not an answer at all. (0.3 to 0.6 rank alike.)
+A best cosine under 0.5 means that nothing is really near, so it is not scaled up: a query about
+something that was never stored gets low scores, and a text that shares no word with it and is
+hardly similar is not returned at all. (0.3 to 0.6 rank alike.)
 
 The numbers were chosen on three LoCoMo conversations (635 questions, mean evidence
 recall@10; "dates" is with the date of each message indexed beside it) and checked on bug
@@ -80,8 +80,8 @@ __all__ = [
 FIELD_WEIGHTS: Final = (3.0, 1.0, 0.5)
 # How many earlier messages of a session are indexed with a message, without stop words.
 CONTEXT_WINDOW: Final = 2
-# A longer message lends none: the few words that follow it would be buried under its own. On long
-# conversations with an assistant this adds five points; messages between people are shorter.
+# A longer message lends no terms: they would outweigh those of a short message that follows it. On
+# long conversations with an assistant this adds five points; messages between people are shorter.
 CONTEXT_TERMS_MAX: Final = 60
 # What the embedding weighs against BM25.
 SEMANTIC_WEIGHT: Final = 1.5
@@ -159,7 +159,7 @@ def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np
 
 
 def prior(chars: int | None, raised: bool) -> float:  # noqa: FBT001 -- as a store gives them
-    """Return what a score is multiplied by for what a text is, whatever is asked for."""
+    """Return the factor of a score for properties of the text that do not depend on the query."""
     weight = RAISED if raised else 1.0
     if chars is None or chars <= SHORT_CHARS:
         return weight

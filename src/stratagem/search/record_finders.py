@@ -1,8 +1,8 @@
 """How the records of other systems are found by the one search.
 
-Each system that has something to find gives a finder for its kind of record. A finder judges by
-itself how well a record answers, from 0 to 1, so that what several of them find can stand in one
-list. No system has to know another: the finders come together in the foundation.
+Each searchable system provides a finder for its kind of record. A finder scores by itself how well
+a record answers, from 0 to 1, so that the hits of several finders can be merged into one list. No
+system has to know another: the finders are registered in the foundation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How well a hit answers by itself, whatever else was found.
 
-The scores that order hits compare them with the best one (`ranking`), so the best of nothing
-looks like a find. This score does not: it is made of the share of the query's words that a hit
-has, rare ones first, and of how near its meaning is. 1 says that it has every word, or means the
-same; 0 that it has nothing to do with the query.
+The scores that order hits are relative to the best one (`ranking`), so the best of several bad hits
+looks good. This score is absolute: it combines the share of the query's words that a hit has,
+weighted by rarity, and the similarity of meaning. 1 means that it has every word, or the same
+meaning; 0 that it has nothing to do with the query.
 
     score = 1 - (1 - words covered) · (1 - likeness of meaning)
 
@@ -50,11 +50,11 @@ _SAME_NEARNESS: Final = 6.0
 SHORT_CHARS_MAX: Final = 100
 # The label of a logged event ("observation") is near to something by itself.
 LABEL_NEARNESS: Final = 0.2
-# What a word is worth however common it is: what is common in one branch may be rare in another.
+# The least weight of a word: a word that is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
-# Whoever asks with a whole error message does not mean each word: so many are enough.
+# Not every word of a long query, such as an error message, has to match: so many are enough.
 TERMS_ENOUGH: Final = 6
-# What a word is worth that only the messages before have.
+# The weight of a word that only the preceding messages have.
 CONTEXT_SHARE: Final = 0.5
 # Below this a hit is worth a closer look: at its key, or at what it was said in answer to.
 UNSURE: Final = 0.5
@@ -93,7 +93,10 @@ class Coverage:
 
 
 def likeness(cosine: float) -> float:
-    """Return how much a text means what a query means, from 0 to 1; 0 without a vector."""
+    """Return how similar the meanings of a text and a query are, from 0 to 1.
+
+    0 without a vector.
+    """
     return 0.0 if math.isnan(cosine) else _share(cosine, _UNLIKE_COSINE, _SAME_COSINE)
 
 

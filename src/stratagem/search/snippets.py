@@ -29,7 +29,7 @@ _SPANS_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What is shown of a text: its best passage, the words around the matches, what they match.
+    """The displayed part of a text: its best passage, the words around matches, the matched terms.
 
     `passage` is None where the text is short enough to be shown whole.
     """

@@ -27,7 +27,10 @@ class StateCache:
         self._entries: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 
     def get(self, name: Hashable, state: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gave for this state, or gives now. It must not be changed."""
+        """Return the cached result of `make` for this state, or compute it.
+
+        The result must not be modified.
+        """
         with self._lock:
             entry = self._entries.get(name)
             if entry is not None:
@@ -44,6 +47,6 @@ class StateCache:
         return value
 
     def clear(self) -> None:
-        """Let go of everything, such as what a purge is to erase."""
+        """Drop all results: one of them may contain purged content."""
         with self._lock:
             self._entries.clear()

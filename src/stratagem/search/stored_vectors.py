@@ -1,9 +1,9 @@
 """Vectors that the store itself compares, beside the words it finds.
 
-Several servers then need no copies of their own, and nothing has to be brought up to date. Where
-the vectors are few and no index helps, comparing them is what takes the store longest: then a
-process has a copy in its memory, which each search brings up to date, and the store has a fraction
-of the work. Only so many workspaces have one at a time.
+Several servers then need no copies of their own, and nothing has to be synchronised. If there are
+too few vectors for an index, comparing them takes the store longest: then the process has a copy in
+memory, which each search brings up to date, and the store has a fraction of the work. Only so many
+workspaces have one at a time.
 """
 
 from __future__ import annotations

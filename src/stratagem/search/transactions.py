@@ -1,4 +1,4 @@
-"""The transactions of callers: begin one, go on with it by its id, commit it or roll it back.
+"""The transactions of callers: begin one, resume it by its id, commit it or roll it back.
 
 A caller within a transaction is a `Caller` whose branch is the hidden one, so that every system
 works in it without knowing of it. `storage/open_transactions.py` says what a commit writes.
@@ -135,7 +135,7 @@ class Transactions:
         return {**arguments, "branch": caller.branch}
 
     def commit(self, caller: Caller) -> Commit:
-        """Write all that was written in a transaction to its branch, at once, and end it.
+        """Write all changes of a transaction to its branch atomically, and end it.
 
         Raises:
             TransactionConflict: A record it changed was changed meanwhile; it was rolled back.

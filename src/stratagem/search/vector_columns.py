@@ -1,10 +1,10 @@
 """The arrays that vectors stand in, and their seal.
 
-They are written by whichever process searches first after a write, and any of them may be
-killed, and the machine may lose power, in the midst of it. So the header says whether somebody is
-writing, and holds a digest of everything else: a sum over the rows, to which a new row is added
-and from which an old value is taken, so that keeping it costs no more than the row itself. Whoever
-opens the file checks the digest once, and believes nothing that does not agree with it.
+They are written by the process that searches first after a write. It may be killed, and the machine
+may lose power, at any point. So the header says whether a write is in progress, and holds a digest
+of everything else: a sum over the rows, to which a new row is added and from which an old value is
+subtracted, so that maintaining it costs no more than the row itself. A process that opens the file
+checks the digest once, and rejects a file that does not match it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TAIL_BYTES: Final = 64
 
 _MAGIC: Final = b"STRAVEC7"
 _NUMBERS: Final = ("sequence", "sequence_to", "branch", "space", "norm", "step")
-# What the numbers of a quantized vector reach to.
+# The largest number in a quantized vector.
 _STEPS: Final = 127
 # Vectors of so many bytes are synced before they are sealed.
 SYNCED_BYTES_MIN: Final = 256 * 1024 * 1024
@@ -153,7 +153,7 @@ class VectorColumns:
         self.header[name][0] = value
 
     def refresh(self) -> None:
-        """Read the header, and drop what was kept of the rows if they have changed."""
+        """Read the header, and drop cached rows if they have changed."""
         header = np.zeros(1, header_dtype())
         self.storage.read(0, header)
         # As bytes: field by field it takes ten times as long.
@@ -162,12 +162,12 @@ class VectorColumns:
             self._renew_snapshot()
 
     def begin(self) -> None:
-        """Say that the rows are being changed."""
+        """Mark the rows as being changed."""
         self.put("writing", 1)
         self.storage.write(0, self.header)
 
     def seal(self) -> None:
-        """Say that the rows are whole again.
+        """Mark the rows as complete again.
 
         Raises:
             VectorsDamagedError: The storage was truncated since they were begun.
@@ -332,9 +332,9 @@ class OwnRows:
 
 
 class VectorSnapshot:
-    """What the header said at one moment, and the columns that are asked for with each search.
+    """The header at one moment, and the columns that every search needs.
 
-    These are kept, since they are small: 72 bytes for each vector of 256 numbers, and a copy of
+    These are cached, because they are small: 72 bytes for each vector of 256 numbers, and a copy of
     half of them for the rows of each of the last few questions. Vectors are not, and quantized
     ones only where they are not too many and asked for again and again.
     """
@@ -474,7 +474,7 @@ class VectorSnapshot:
 
 
 def _rows_of(columns: VectorColumns) -> tuple[int, ...]:
-    """Return what changes with every change of the rows."""
+    """Return a value that changes with every change of the rows."""
     return tuple(columns.get(name) for name in ("generation", "count", "ascending", "digest"))
 
 

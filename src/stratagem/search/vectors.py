@@ -3,12 +3,12 @@
 The database is where vectors are kept. For searching they stand side by side in a file next to
 it, so that all processes share one copy, in the memory of the operating system, and none has to
 read it first. The file is a cache: each search brings it up to date from the database under a lock,
-and anything doubtful about it (another generation, another embedder, a torn header, rows that are
-missing) makes it be written anew.
+and it is rewritten if anything about it is doubtful (another generation, another embedder, a torn
+header, missing rows).
 
 Beside each vector are the numbers a view is decided by: its sequence, the sequence that
-superseded it, its branch and its space. They only say what a branch itself shows; what a nearer
-branch hides, and what has expired, the store is asked about the few vectors that come out best.
+superseded it, its branch and its space. They only tell what a branch itself shows; for the few best
+vectors the store is asked whether a nearer branch hides them or they have expired.
 
 Up to a point every vector is compared with the query. Beyond it codes of one bit for each number
 (`codes`) choose the vectors that are worth comparing, and these are compared by copies of a byte
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 _CAPACITY_MIN: Final = 1_024
 _PAGE: Final = 5_000
-# A process that was stopped may hold the file; the others then do without it.
+# A stopped process may hold the lock; the others then use private memory.
 _LOCK_SECONDS_MAX: Final = 2.0
 _LOCK_POLL_SECONDS: Final = 0.005
 # After so many damaged files in a row, private memory is used instead.
@@ -78,7 +78,7 @@ _REBUILDS_MAX: Final = 3
 
 
 class Nearest(NamedTuple):
-    """Versions and how near each one's vector is to the query's."""
+    """Versions, and the similarity of each one's vector to the query."""
 
     sequences: NDArray[np.int64]
     cosines: NDArray[np.float32]
@@ -214,7 +214,7 @@ class VectorCache:
         return self._rebuild_and_retry(lambda: _cosines(self._current(reader), sequences, query))
 
     def _rebuild_and_retry(self, read: Callable[[], T]) -> T:
-        """Return what `read` gives; where it finds the file damaged, that is written anew first."""
+        """Return the result of `read`; if it finds the file damaged, rewrite the file first."""
         for _ in range(_REBUILDS_MAX):
             try:
                 return read()
@@ -290,7 +290,7 @@ class VectorCache:
         self.discard()
 
     def discard(self) -> None:
-        """Forget everything; it is read from the database again when next needed."""
+        """Drop the file; it is read from the database again by need."""
         with self._lock:
             self._columns = None
             if self._path is not None:
@@ -332,7 +332,8 @@ class VectorCache:
             with self._exclusive():
                 return self._catch_up(reader, generation, head)
         except OSError:
-            # No room, no permission, or nobody to be waited for: memory of one's own will do.
+            # No room, no permission, or a lock that is not released: private memory is used
+            # instead.
             self._path, self._columns = None, None
             return self._catch_up(reader, generation, head)
 

@@ -2,8 +2,8 @@
 
 The algorithm, for a merge of a source into a target:
 
-1. What each branch knows is a vector: for each branch, up to which sequence (`engine.ancestry`).
-   What both know is the smaller of each entry. Only what lies beyond it can differ.
+1. The knowledge of a branch is a vector of sequences, one for each branch that it knows
+  (`engine.ancestry`). Common knowledge is the smaller of each entry. Only later changes can differ.
 2. The subjects that the source's knowledge changed beyond it are the candidates. Where both
    branches hold the same version or value of one, there is nothing to merge.
 3. Each of the others gets a base: the version in the common knowledge that no other one in it
@@ -12,9 +12,9 @@ The algorithm, for a merge of a source into a target:
    the strategy or else the caller is asked, unless one of them expires: then the later stands.
 5. Events that stand for themselves, which cannot conflict, are copied once each.
 
-Its cost follows the changes, never the size of the database. It reads what versions record and
-never the clock: what has expired is carried like anything else, and hides itself (docs/adr/0030).
-Only what is told of a merge, and a diff, speak of what can be seen.
+Its cost depends on the number of changes, not on the size of the database. It reads the expiry
+times of versions and never the clock: an expired version is carried over like any other, and stays
+hidden (docs/adr/0030). Only diffs and the reported changes of a merge leave out what is hidden.
 
 The event that records the merge is appended before the merged records (`carry_out`): the target
 then knows what the source knows, so that the merged versions count as knowing both sides. Merging
@@ -88,7 +88,7 @@ __all__ = [
 Strategy = Literal["source_wins", "target_wins"]
 Decision = Literal["source", "target"] | Mapping[str, Any]
 
-# How many conflicts an error lists: it is read by a model, and counted in full beside them.
+# How many conflicts an error lists, because a model reads it; it also gives the full number.
 _CONFLICTS_SHOWN_MAX = 100
 # How many ids a hint lists.
 _IDS_SHOWN = 5
@@ -112,10 +112,10 @@ ChangeKind = Literal["added", "removed", "changed"]
 
 @dataclass(slots=True)
 class RecordDifference:
-    """A record that was changed: `before` that, and `after` it. Absent sides are `ABSENT`.
+    """A changed record, `before` and `after` the change.
 
-    Of one that both branches changed, `before` is what the first of them has, `after` what the
-    other has, and `base` what they changed.
+    Absent sides are `ABSENT`. If both branches changed it, `before` is the value on the first
+    branch, `after` that on the other, and `base` their common base.
     """
 
     space: Space
@@ -126,7 +126,10 @@ class RecordDifference:
     base: Base = ABSENT
 
     def visible_at(self, kind: RecordKind, now: int) -> RecordDifference | None:
-        """Return the change as it can be seen at a time, if it can: what has expired is absent."""
+        """Return the change as it is visible at a time, where expired values are absent.
+
+        None if nothing is.
+        """
         expiry, before, after = kind.expiry, self.before, self.after
         gone, ended = _has_expired(before, expiry, now), _has_expired(after, expiry, now)
         before, after = ABSENT if gone else before, ABSENT if ended else after
@@ -137,7 +140,7 @@ class RecordDifference:
 
 @dataclass(slots=True)
 class MergePlan:
-    """What a merge would write, and where it cannot decide."""
+    """The changes that a merge would write, and its conflicts."""
 
     drafts: list[Draft] = field(default_factory=list)
     changes: list[RecordDifference] = field(default_factory=list)
@@ -156,7 +159,7 @@ def plan(
     strategy: Strategy | None = None,
     decisions: Mapping[str, Decision] | None = None,
 ) -> MergePlan:
-    """Work out a merge of one branch into another, and change nothing."""
+    """Plan a merge of one branch into another without writing anything."""
     if target.id == source.id:
         raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
     chosen = dict(decisions or {})
@@ -166,7 +169,7 @@ def plan(
 def carry_out(
     transaction: Transaction, target: Branch, source: Branch, merge: MergePlan
 ) -> int | None:
-    """Write a merge that was worked out; return the sequence it is remembered under.
+    """Write a planned merge; return the sequence of the event that records it.
 
     Raises:
         MergeConflict: Something is left to decide. Nothing is written.
@@ -215,11 +218,11 @@ class BranchComparison:
         self, groups: dict[DifferenceGroup, list[Difference]], loaded: LoadedRecords
     ) -> None:
         self.groups = groups
-        # What was read to compare it, for whoever reads first: all of it would be too much to keep.
-        # Only one can take it: what is decoded is given to callers, who may change it.
+        # The contents that were read for the comparison, for its first reader only: they would be
+        # too much to keep, and callers may modify the decoded objects.
         self._loaded = [loaded]
         if any(group.side == "both" for group in groups):
-            # The bases that are kept may be made of it.
+            # Kept bases may refer to these objects.
             loaded.decode_anew()
         # The last list that was read, in its order: its next page is often asked for.
         self._listed: tuple[frozenset[DifferenceGroup], list[_ListedDifference]] = frozenset(), []
@@ -281,7 +284,7 @@ _ListedDifference: TypeAlias = tuple[DifferenceGroup, str, Difference]
 
 
 class LoadedRecords:
-    """Keys of records, and what some of their versions say; nothing is read or decoded twice."""
+    """A cache of keys of records and contents of versions; nothing is read or decoded twice."""
 
     __slots__ = ("_payloads", "contents", "keys")
 
@@ -299,14 +302,17 @@ class LoadedRecords:
         return self.keys
 
     def read(self, log: LogReader, versions: Iterable[tuple[int, tuple[Space, str]]]) -> None:
-        """Read what some versions say, each given with its record; none of them is a deletion."""
+        """Read the contents of some versions, each given with its record.
+
+        None of them is a deletion.
+        """
         known = self._payloads
         missing = {at: name for at, name in versions if at not in known}
         if missing:
             self.add(log.payloads(missing))
 
     def read_any(self, reader: Reader, sequences: Iterable[int]) -> None:
-        """Read what some versions say, among them deletions."""
+        """Read the contents of some versions, which may include deletions."""
         missing = set(sequences).difference(self._payloads)
         if missing:
             deletions = reader.kinds.deletions
@@ -319,24 +325,24 @@ class LoadedRecords:
             )
 
     def add(self, payloads: Mapping[int, bytes | None]) -> None:
-        """Decode what versions say; deletions, and what was purged, say nothing."""
+        """Decode the contents of versions; deletions and purged versions have none."""
         self._payloads |= payloads
         decode, contents = orjson.loads, self.contents
         for at, payload in payloads.items():
             contents[at] = ABSENT if payload is None else decode(payload)
 
     def decode_anew(self) -> None:
-        """Make all contents objects of their own again."""
+        """Decode all contents again, so that they share no objects with earlier results."""
         self.add(self._payloads)
 
     def are_alike(self, one: int | None, other: int | None) -> bool:
-        """Whether two versions say the same; None stands for nothing."""
+        """Whether two versions have the same content; None stands for an absent one."""
         if one is None or other is None or one == other:
             return one == other
         if self._payloads[one] == self._payloads[other]:
             return True
         ours, theirs = self.contents[one], self.contents[other]
-        # Python compares faster than `same`, and takes all for equal that is the same.
+        # Python's comparison is faster than `same`, and everything that is the same is equal to it.
         return ours == theirs and same(ours, theirs)
 
 
@@ -365,9 +371,9 @@ class _ComparedView:
 
 
 class _Pair(NamedTuple):
-    """What two views show of a subject: the versions, whether they can be seen, and what is held.
+    """The versions of a subject in two views, whether they are visible, and which are held.
 
-    Held is a version that is no deletion, though it may have expired; 0 stands for nothing.
+    A held version is no deletion, but may have expired; 0 stands for none.
     """
 
     subject: int
@@ -380,12 +386,12 @@ class _Pair(NamedTuple):
     theirs_held: int
 
 
-# What a base holds of a record that neither of two branches holds.
+# The base of a record that neither of two branches holds.
 _ANOTHER_VERSION: Final = -1
 
 
 class _Comparer:
-    """Works out one comparison. "Ours" is the first of two views, "theirs" the second."""
+    """Computes one comparison. "Ours" is the first of two views, "theirs" the second."""
 
     def __init__(self, reader: Reader, here: View, there: View) -> None:
         self.reader = reader
@@ -430,7 +436,7 @@ class _Comparer:
                 self.group_by_content(pair, common)
 
     def comparison(self) -> BranchComparison:
-        """Return what was found, but for records that follow from others."""
+        """Return the comparison, without records that are derived from others."""
         groups = {}
         for (number, side, change), differences in self.found.items():
             space = self.space(number)
@@ -466,9 +472,10 @@ class _Comparer:
                 self.found[space, side, "added"].append((subject, *sides, ABSENT))
 
     def other_changes(self, rows: Collection[int]) -> list[ComparedSubject]:
-        """Return the subjects that may differ by no change of either branch itself, but for some.
+        """Return further subjects that may differ although neither branch changed them itself.
 
-        A branch knows of changes elsewhere, and between two moments what nobody changed expires.
+        A branch may have learnt of changes elsewhere by a merge, and between two moments a record
+        may expire.
         """
         times = sorted((self.here.time, self.there.time))
         others = set(self.reader.changes.expired_subjects(*times))
@@ -485,7 +492,7 @@ class _Comparer:
         )
 
     def pairs(self, rows: Iterable[ComparedSubject], *, swapped: bool = False) -> list[_Pair]:
-        """Return what two views show, where they show another version, or only one of them any.
+        """Return the pairs in which two views show different versions, or only one shows any.
 
         `swapped`: the second view stands first in the rows.
         """
@@ -508,7 +515,7 @@ class _Comparer:
         return pairs
 
     def pairs_apart(self, pairs: Sequence[_Pair]) -> list[_Pair]:
-        """Return those of some pairs that do not say the same in two versions."""
+        """Return the pairs whose two versions differ in content."""
         self.load([pair for pair in pairs if pair.ours_seen and pair.theirs_seen])
         alike = self.bases.loaded.are_alike
         return [
@@ -533,10 +540,10 @@ class _Comparer:
             loaded.read(self.reader.log, versions)
 
     def plain_base(self, pair: _Pair) -> int:
-        """Return what the base holds of a record, where that is clear without looking for it.
+        """Return the base of a record if it is known without a search.
 
-        What one branch has left alone is the base of what the other made of it, if it has never
-        merged: after a merge it may have weighed several versions against each other.
+        If one branch has not changed the record, its version is the base, provided the branch has
+        never merged: in a merge it may have decided between several versions.
         """
         if self.here.is_plain and pair.subject not in self.here.changed:
             return pair.ours_held
@@ -545,14 +552,14 @@ class _Comparer:
         return _ANOTHER_VERSION
 
     def likely_base(self, pair: _Pair) -> int | None:
-        """Return the version that a branch shows which has left a record alone."""
+        """Return the version that the branch shows which has not changed the record."""
         return pair.theirs if pair.subject in self.here.changed else pair.ours
 
     def group_by_version(self, pair: _Pair, base: int) -> bool:
-        """Group a difference by what its base holds, if one of the branches holds that still.
+        """Group a difference by its base, if one of the branches still holds that version.
 
-        Where both hold something and only one shows it yet, they may hold the same: this cannot
-        tell.
+        If both hold a version and only one of them shows it, their contents may be equal, which
+        versions alone cannot tell.
         """
         if base == pair.ours_held:
             self.group(pair, "theirs")
@@ -619,14 +626,14 @@ def place_of(path: Steps) -> str:
 
 
 class _RecordName(NamedTuple):
-    """What tells a record from all others."""
+    """The identity of a record."""
 
     space: Space
     key: str
 
     @property
     def id(self) -> str:
-        """What a decision about the record is given for: no two records share one."""
+        """The id by which a decision refers to the record; it is unique."""
         # Up to the first slash it is the namespace, so that one of its own must not look like it.
         namespace = self.space.namespace.replace("%", "%25").replace("/", "%2F")
         place = f"{namespace}/{self.key}"
@@ -660,7 +667,7 @@ class _OpenRecord(NamedTuple):
 
 
 class _Merger:
-    """Works out one merge. "Ours" is the target, "theirs" the source."""
+    """Plans one merge. "Ours" is the target, "theirs" the source."""
 
     def __init__(
         self,
@@ -739,7 +746,7 @@ class _Merger:
     def merge_changed(
         self, rows: Sequence[ComparedSubject], lineages: tuple[Lineage, Lineage]
     ) -> None:
-        """Merge records that the source has changed, or knows the changes of."""
+        """Merge the records that the source has changed, or whose changes it has learnt of."""
         names, held = self.names(rows), self.sides(rows)
         self.bases.loaded.read(
             self.reader.log,
@@ -818,7 +825,7 @@ class _Merger:
     def take(
         self, subject: int, name: _RecordName, sides: _RecordSides, origin: int | None
     ) -> None:
-        """Take over what the source has made of a record that the target has left alone."""
+        """Take over the source's version of a record that the target has not changed."""
         contents = self.bases.loaded.contents
         ours, theirs = contents[sides.ours], contents[sides.theirs]
         self.write(name, ours, theirs, origin, repeated=sides.theirs, subject=subject)
@@ -927,11 +934,11 @@ class _Merger:
         repeated: int | None = None,
         subject: int | None = None,
     ) -> None:
-        """Write what came of a record, and tell of it where it differs.
+        """Write the merged value of a record, and report it if it differs.
 
-        What was decided or settled is written even where the value stays: the version must know
-        that it was, or the same conflict would come back with the next merge. `repeated` is the
-        version of the source that says the same as the value, where it was taken as it is.
+        A decided conflict is written even if the value stays the same: the new version then knows
+        both sides, or the same conflict would come back with the next merge. `repeated` is the
+        version of the source with the same content, if it was taken unchanged.
         """
         kind = self.kind(name.space)
         if value is not ABSENT and repeated is None:
@@ -994,10 +1001,10 @@ def _gained_events(reader: Reader, lineage: Lineage, known: Vector) -> list[Stre
 def _missing_events(
     reader: Reader, events: Iterable[StreamEvent], known: Vector
 ) -> Iterator[tuple[StreamEvent, Cut]]:
-    """Yield the events that whoever knows this much does not hold, and where each is first of all.
+    """Yield the events that a branch with this knowledge does not hold, with the origin of each.
 
-    A copy names the event it was first made from. A branch holds that, or a copy of it, exactly if
-    it knows the branch that it was written to that far. What was purged nobody lacks.
+    A copy names its original event. A branch holds the original, or a copy of it, exactly if its
+    knowledge of the original's branch reaches that far. Purged events are never missing.
     """
     for event in events:
         if event.payload is not None:
@@ -1007,7 +1014,7 @@ def _missing_events(
 
 
 def _first_of(reader: Reader, event: StreamEvent) -> Cut:
-    """Return where the event was first written that this one is, or is a copy of."""
+    """Return where an event was first written, also for a copy of it."""
     if event.origin is not None:
         branch = reader.log.branch_of(event.origin)
         # What a transaction wrote is first written where it is committed: no branch ever
@@ -1018,14 +1025,14 @@ def _first_of(reader: Reader, event: StreamEvent) -> Cut:
 
 
 class _Held(NamedTuple):
-    """What one side holds of a record, and which versions that is made of, if anybody asks."""
+    """The value of a record on one side, and the versions that it was made from."""
 
     content: Base
     versions: Callable[[], list[int]]
 
 
 class _State(NamedTuple):
-    """What a branch held of a record at some point: a version, and all that was weighed for it."""
+    """The state of a record on a branch: a version, and all versions that it takes into account."""
 
     version: Cut
     known: Vector
@@ -1059,8 +1066,7 @@ class _Bases:
     ) -> Collection[int | None]:
         """Return those of some versions that supersede all others of their record in a vector.
 
-        They lie in some lineages. To look whether a version does takes a fraction of the time of
-        finding the one that does.
+        They lie in some lineages. Checking a candidate takes a fraction of the time of a search.
         """
         wanted = {version for version in versions if version is not None}
         covering = self.covering_branches(known, lineages) if wanted else {}
@@ -1101,7 +1107,7 @@ class _Bases:
     def supersedes(self, latest: Cut, version: Cut, known: Vector) -> bool:
         """Whether the branch of one version knows the other, and all that the other's branch knows.
 
-        What branches know of each other is the same for all records, and compared once.
+        The knowledge of branches is the same for all records, so it is compared only once.
         """
         branch, other = latest.branch, version.branch
         pair = (branch, known[branch]), (other, known[other])
@@ -1117,9 +1123,9 @@ class _Bases:
         self.loaded.read_any(self._reader, sequences)
 
     def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
-        """Return the base of two versions; where they expire together, one that expires with them.
+        """Return the base of two versions; if they expire together, one that expires with them.
 
-        What expires at another time was passed over by both, and changed by neither.
+        A version with another expiry was discarded by both, so neither was made from it.
         """
         field_name = self._reader.kinds.record(space.kind).expiry
         ends, others, bases = (
@@ -1197,8 +1203,8 @@ class _Bases:
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point.
 
-        A branch that never had the record, and has learnt that others deleted it, is where the last
-        of them left it.
+        For a branch that never had the record, but has learnt that others deleted it, this is the
+        last of those deletions.
         """
         branches = self._reader.branches
         lineage = branches.lineage(branches.by_id(branch), upto)
@@ -1273,9 +1279,9 @@ def _sequence_of(cut: Cut) -> int:
 class _Descent:
     """What the versions of one record were made from, as far as their contents tell.
 
-    A version that is passed over, for another expires later, has no part in what a merge makes,
-    although the branch knows it from then on. So two versions that both passed it over were not
-    changed from it, and it is no base of theirs; nor is what it was written over.
+    A version that a merge discards, because another one expires later, does not go into the merged
+    value, although the branch knows it from then on. So it cannot be the base of two versions that
+    both discarded it, and neither can its predecessors.
     """
 
     def __init__(self, reader: Reader, subject: int, bases: _Bases) -> None:

@@ -1,9 +1,9 @@
-"""Finding records by what they are, rather than by key or by text.
+"""Finding records by links, numbers, groups and facets, rather than by key or by text.
 
 A system tells the store, with each event, which other records its record links, which numbers
-it is listed by and which group it belongs to (`engine.records.Projection`). These look-ups
-give that back for any view. Each costs as much as what it returns, not as what there is: a
-well-connected record, or a long list, is read only as far as was asked for.
+it is listed by and which group it belongs to (`engine.records.Projection`). These lookups read that
+for any view. The cost of each depends on the size of its answer, not of the database: a record with
+many links, or a long list, is read only as far as requested.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """No collection of garbage in the middle of a transaction, or of a comparison.
 
-Python looks for garbage after every few hundred objects that it makes. In such work there is none:
-what it makes is freed when it ends. Until then each collection looks through all of that again, and
-every now and then through all that the process holds: two fifths of the time of a merge of a
-thousand changes, where every surface is loaded.
+Python runs a collection after every few hundred new objects. A transaction produces no garbage: its
+objects are freed when it ends. Until then each collection scans all of them again, and now and then
+all objects of the process: two fifths of the time of a merge of a thousand changes in a process
+with every surface loaded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["CollectionPause"]
 class CollectionPause:
     """Collects no garbage within a `with` block, in any thread.
 
-    Of blocks at the same time the first one that ends, ends the pause for all: so a pause that an
-    interrupt has left behind ends with the next one. Where a program has switched collections off,
-    they stay off.
+    If several blocks overlap, the first one to end ends the pause for all: so a pause that an
+    interrupt has left behind ends with the next block. If the program has disabled collections
+    itself, they stay disabled.
     """
 
     __slots__ = ("_pauses",)

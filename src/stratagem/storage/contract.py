@@ -68,8 +68,8 @@ __all__ = [
     "WriteRequest",
 ]
 
-# The setting that says after which event something was purged last. What was kept in memory before
-# may hold a copy of it, and is not used any more.
+# The setting with the sequence of the last purge. Caches filled before it may hold a copy of the
+# purged content, and are not used any more.
 PURGED_AT = "purged_at"
 # A store may number all passages of a log by 256 for each text.
 PASSAGES_MAX = 256
@@ -114,7 +114,7 @@ class StreamEvent(NamedTuple):
 
 
 class EventContent(NamedTuple):
-    """What an event says, and the record it is about."""
+    """The content of an event, and its subject."""
 
     sequence: int
     at: int
@@ -251,10 +251,11 @@ class RequestResult(NamedTuple):
 class Erased:
     """What a purge has erased, and what it left.
 
-    `events` lost their content because they are what was named. `copies` counts the records, by
-    kind, that lost theirs because they quoted it, `results` the kept answers to requests that did.
-    `elsewhere` counts, by kind, the records of callers' own that hold the same text: they are
-    left. `pending`: another process was reading meanwhile, so the file still holds the bytes.
+    `events` is the number of named events that lost their content. `copies` counts the records, by
+    kind, that lost theirs because they quoted it, `results` the stored results of requests that
+    did. `elsewhere` counts, by kind, the records written by callers that contain the same text:
+    they are kept. `pending`: another process was reading meanwhile, so the file still holds the
+    bytes.
     """
 
     events: int = 0
@@ -346,9 +347,7 @@ class LogReader(Protocol):
         ...
 
     def payloads(self, names: Mapping[int, tuple[Space, str]]) -> dict[int, bytes | None]:
-        """Return the payloads at some sequences, given with the records that they are about.
-
-        Of what was purged it is None.
+        """Return the payloads at some sequences, given with their subjects; None for a purged one.
 
         Raises:
             DatabaseCorrupt: One of them is missing, or is not what was written.
@@ -356,7 +355,7 @@ class LogReader(Protocol):
         ...
 
     def contents(self, sequences: Sequence[int]) -> dict[int, EventContent]:
-        """Return what some events say, and which records they are about.
+        """Return the contents of some events with their subjects.
 
         Raises:
             DatabaseCorrupt: One of them is missing, or is not what was written.
@@ -388,10 +387,9 @@ class BranchReader(Protocol):
         ...
 
     def transaction_versions(self) -> list[tuple[int, int]]:
-        """Return the versions that were written in transactions which are over, and by what.
+        """Return the versions written in ended transactions, each with the sequence of that end.
 
-        That is the sequence at which the transaction ended. Nobody can see such a version again;
-        what was committed is a version of its own.
+        Such a version is never visible again; a commit writes versions of its own.
         """
         ...
 
@@ -400,11 +398,11 @@ class BranchReader(Protocol):
         ...
 
     def lineage(self, branch: Branch, limit: int = ...) -> Lineage:
-        """Return what a view of a branch reads, nearest first."""
+        """Return the lineage of a view of a branch, nearest first."""
         ...
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
-        """Return what a branch knew at a sequence (`engine.ancestry`)."""
+        """Return the knowledge of a branch at a sequence (`engine.ancestry`)."""
         ...
 
     def merges(self, limit: int) -> list[tuple[int, int]]:
@@ -452,7 +450,7 @@ class RecordReader(Protocol):
     def versions_in(
         self, lineage: Lineage, space: Space, *, before: int, limit: int
     ) -> list[tuple[str, Version]]:
-        """Return the same of all records of a space, also of deleted ones, each after its key."""
+        """Return the versions of all records of a space, deleted ones too, each with its key."""
         ...
 
     def page(
@@ -551,7 +549,7 @@ class ChangeReader(Protocol):
     def doubtful_versions(
         self, sequences: Sequence[int], known: Vector, covering: Vector
     ) -> set[int]:
-        """Return those of some versions that may not be the last word among what is known.
+        """Return those of some versions that others may supersede.
 
         They are not within `covering`, or `known` has a later version of their subject.
         """
@@ -946,11 +944,11 @@ class Store(Protocol):
         ...
 
     def rebuild(self, progress: Progress) -> None:
-        """Make every read model anew from the log."""
+        """Rebuild every read model from the log."""
         ...
 
     def repair(self, progress: Progress) -> None:
-        """Make everything that `examine` calls repairable anew, from the log.
+        """Rebuild from the log everything that `examine` calls repairable.
 
         Raises:
             DatabaseCorrupt: The log itself is damaged.
@@ -973,8 +971,8 @@ class Store(Protocol):
     ) -> Erased:
         """Erase a record's or an event's content for good, with what records of calls quote of it.
 
-        `sequences` are many events at once: the read models are made anew only once, and nothing
-        else is looked through. Without `copies` what merges and commits made of them stays.
+        `sequences` are many events at once: the read models are rebuilt only once, and no copies
+        are searched for. Without `copies`, versions that merges and commits made from them stay.
         """
         ...
 
@@ -1003,7 +1001,7 @@ class Store(Protocol):
         ...
 
     def compact(self) -> None:
-        """Give space that is not used any more back."""
+        """Return unused space to the file system."""
         ...
 
     def discard(self) -> None:
@@ -1018,5 +1016,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         ...

@@ -1,8 +1,8 @@
 """The mark that a copy leaves in its target until it is complete.
 
-It is a setting of the target, written before the first event arrives and taken away after the last
-check. Opening a database that has it is refused, and so is every commit but the copy's own:
-half of a log looks like a whole one, and one write into it would keep the rest out for ever.
+It is a setting of the target, written before the first event arrives and removed after the last
+check. Opening a database that has it is refused, and so is every commit except the copy's own: half
+of a log looks like a complete one, and one write into it would make it impossible to add the rest.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def set_mark(target: Store, mark: CopyMark) -> None:
 
 
 def remove_mark(target: Store) -> None:
-    """Say that a copy is whole."""
+    """Remove the mark of a complete copy."""
     target.write(lambda transaction: transaction.settings.set(SETTING, None), COPYING)
 
 

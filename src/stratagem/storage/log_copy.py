@@ -84,7 +84,7 @@ def _begin(source: Store, target: Store) -> int:
 
 
 def _transactions(events: Iterable[Event], upto: int) -> Iterator[list[Event]]:
-    """Part a log into pages that end where a transaction does."""
+    """Split a log into pages that end at the end of a transaction."""
     page: list[Event] = []
     for event in events:
         if event.sequence > upto:

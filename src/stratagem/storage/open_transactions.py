@@ -4,17 +4,16 @@ A transaction of a caller may last for seconds and cross requests and processes,
 one of the store. It is a fork of the branch it works on, with a name that no caller can write:
 what is written goes there, and nobody else sees it. Committing appends to the branch, in one
 transaction of the store, the last version of each record that the fork changed and the events it
-gained, and deletes the fork. Rolling back deletes it. All that is known of a transaction stands in
-the log (its time limit and whether it only reads in its name, who began it in its first event), so
-that any process can go on with it, and one that is killed leaves nothing to clean up but a branch
-whose time is over.
+gained, and deletes the fork. Rolling back deletes it. The whole state of a transaction is in the
+log (its time limit and whether it is read-only in its name, its owner in its first event), so that
+any process can continue it, and a killed process leaves nothing to clean up but an expired branch.
 
-Two rules keep it honest:
+Two rules:
 
 * Whoever commits first wins, by whole records. A merge of fields would let two transactions that
   both counted from 1 to 2 agree on 2.
-* What is committed is written as if it were new, and no merge is recorded. The branch would
-  otherwise remember every transaction it ever had, in each merge that it records.
+* Committed versions are written as new ones, and no merge is recorded. Otherwise the knowledge of
+  the branch would contain every transaction it ever had, in each merge that it records.
 """
 
 from __future__ import annotations
@@ -188,7 +187,7 @@ def _record_drafts(
             draft = Draft(version.kind, content, space, key, version.sequence, version.sequence)
             drafts.append((version.sequence, draft))
         elif subject in before and kind.deletes is not None:
-            # After all that was written: what is deleted has nothing that follows it.
+            # After all writes: nothing follows a deletion.
             drafts.append((reader.log.head().sequence, Draft(kind.deletes, {}, space, key)))
     return drafts
 

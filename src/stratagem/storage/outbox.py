@@ -3,8 +3,8 @@
 A projection is registered in the database by its name and by the kinds of record that it wants.
 From then on every event about such a record on the branch `default`, whichever process appends
 it, gets a row in the outbox in the transaction of the event itself; nothing has to be sent before
-the transaction ends, and nothing can be lost after. A worker that delivers holds the lease of the
-projection, sends what a record is by then, and takes all rows of the record away in one step.
+the transaction ends, and nothing can be lost after it. The worker that delivers holds the lease of
+the projection, sends the present state of a record, and removes all rows of the record in one step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 class Registration(NamedTuple):
     """A projection as the database knows it.
 
-    `built` says what it was last made from the log with; None until it was made once.
+    `built` identifies the code that last built it from the log; None until it was built once.
     `processed` counts the rows that were delivered.
     """
 
@@ -43,7 +43,7 @@ class Registration(NamedTuple):
 class Parcel(NamedTuple):
     """A record whose events wait to be delivered: the oldest of them, the newest, the attempts.
 
-    The attempts are those of the newest event: it may be what mends the record.
+    The attempts are those of the newest event, because it may correct the record.
     """
 
     subject: int
@@ -144,5 +144,5 @@ class OutboxWriter(OutboxReader, Protocol):
         ...
 
     def set_built(self, name: str, built: str | None, *, upto: int = 0) -> None:
-        """Say what a projection was made with, and that rows up to a sequence are in it."""
+        """Record which code built a projection, and that it includes rows up to a sequence."""
         ...

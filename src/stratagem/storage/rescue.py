@@ -1,11 +1,12 @@
-"""Making a healthy log of what can be read of a damaged one.
+"""Building a healthy log from the readable events of a damaged one.
 
 Events that can be read keep their sequences, times, names and values. In the place of each one that
 is lost stands an event that says so, because sequences have no gaps. From the first loss on the
 hashes are new: the hash of an event covers the one before it, which is not there any more. The last
 event of the new log lists what was lost, and says where the old chain ended.
 
-What a lost event did is undone: of a record whose newest version is lost, the one before it shows.
+The effect of a lost event is undone: if the newest version of a record is lost, the one before it
+is shown.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _PAGE: Final = 1_000
 _NAMES_MAX: Final = 5
 # More events than are lost with a few pages.
 _GAP_MAX: Final = 10_000
-# Nothing is kept secret by it: what a lost event said is not known.
+# It hides nothing, because the content of a lost event is unknown.
 _SALT: Final = bytes(SALT_BYTES)
 
 
 class Trace(NamedTuple):
-    """What a read model still knows of an event: which record it was about."""
+    """The subject of an event, as a read model still has it."""
 
     subject: int | None
     branch: int
@@ -93,9 +94,9 @@ class Loss(NamedTuple):
 class Rescue:
     """The events of a new log, made from what can be read of an old one.
 
-    What it says of them is complete once the events were gone through. An unverified event says
-    what it said, but its time, branch and actor do not fit the chain. An emptied one has no
-    content, and no purge that is known of took it away.
+    Its report is complete once all events were iterated. An unverified event has its original
+    content, but its time, branch and actor do not fit the chain. An emptied one has no content,
+    although no known purge removed it.
     """
 
     def __init__(self, salvage: Salvage) -> None:
@@ -169,7 +170,10 @@ class Rescue:
         self.losses.append(Loss(sequence, space, trace.key if trace is not None else None))
 
     def _placeholder(self, sequence: int, at: int) -> Event:
-        """Return what stands for a lost event; for the beginning of a branch, another beginning."""
+        """Return the placeholder of a lost event.
+
+        For the creation of a branch, another creation.
+        """
         if sequence == 1 or sequence in self._salvage.branches_used:
             named = self._salvage.branches.get(sequence)
             name, parent, fork = named[:3] if named else (None, None, None)

@@ -1,4 +1,4 @@
-"""Folders for a moment, which the next command cleans up where a process was killed.
+"""Temporary folders, which the next command removes if a process was killed.
 
 A folder has a file in it that its process keeps locked for as long as it lives; the kernel lets go
 of the lock when the process ends, however it ends. So a folder of ours whose lock can be taken
@@ -66,7 +66,7 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
     """Remove the folders of ours, with names that begin so, whose processes have ended."""
     if fcntl is None or not prefix:
         return
-    # Cleaning up is a courtesy: an error of it must not stop the work itself.
+    # An error while cleaning up must not stop the work itself.
     with suppress(OSError):
         for folder in parent.glob(f"{glob.escape(prefix)}*"):
             with suppress(OSError):

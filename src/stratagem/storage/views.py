@@ -1,8 +1,8 @@
 """From a branch's name and words for a time to the view that a read goes through.
 
-The time of a view is one of the clock, never of the record: what is to end at some time was
-counted from the clock of its write. A view of the present has the clock's time now; one of the past
-has what the clock said when the log stood there (docs/adr/0011).
+The time of a view is clock time, not recorded time, because expiry is counted from the clock of a
+write. A view of the present has the present clock time; a view of the past has the clock time of
+the last event that it shows (docs/adr/0011).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RESOLVED_MAX = 10_000
 
 
 class Views:
-    """Resolves views, and remembers what can never change.
+    """Resolves views, and caches what can never change.
 
     A branch keeps its lineage for as long as it lives, and a moment that lies in the past
     keeps its place in the log.
@@ -51,7 +51,7 @@ class Views:
         return self._find_zone()
 
     def present(self, branch: str) -> Lineage:
-        """Return what a view of a branch's present reads.
+        """Return the lineage of a view of a branch's present.
 
         The branch may have been deleted since it was last looked up; reads of single
         records notice that, and `confirm` says what became of it.
@@ -60,7 +60,7 @@ class Views:
         return known[1] if known and not is_another(known[0], branch) else self.confirm(branch)
 
     def confirm(self, branch: str) -> Lineage:
-        """Look a branch up anew and return what a view of its present reads."""
+        """Look a branch up again and return the lineage of a view of its present."""
         self.forget(branch)
         with self._store.snapshot() as reader:
             found = find_branch(reader.branches, branch)
@@ -69,7 +69,7 @@ class Views:
         return lineage
 
     def past(self, branch: str, as_of: str | int) -> tuple[Lineage, int]:
-        """Return what a view of a branch at a past moment reads, and its time."""
+        """Return the lineage of a view of a branch at a past moment, and its time."""
         known = self._pasts.get((branch, as_of))
         if known is not None and not _is_other_id(known[0][0].branch, branch):
             return known
@@ -87,7 +87,7 @@ class Views:
         return view.lineage, view.time
 
     def forget(self, branch: str) -> None:
-        """Look everything about a branch up anew when it is next asked for."""
+        """Drop everything cached about a branch."""
         self._lineages.pop(branch, None)
         # A copy first, in one step: other threads go on adding moments.
         for known in list(self._pasts):
@@ -183,7 +183,7 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
 
 
 def _at_time(log: LogReader, time: int, now: int) -> tuple[int, int]:
-    """Return where the log stood at a time, and what the clock said then.
+    """Return the sequence of the log at a time, and the clock time of that moment.
 
     The recorded time of a write names that write. Any other time is one of the clock: between two
     recorded times the two are the same, and while the log was ahead of the clock only the clock
@@ -198,7 +198,7 @@ def _at_time(log: LogReader, time: int, now: int) -> tuple[int, int]:
 
 
 def _at_sequence(log: LogReader, sequence: int) -> tuple[int, int]:
-    """Return the end of the transaction that wrote an event, and what the clock said then."""
+    """Return the last sequence of the transaction that wrote an event, and its clock time."""
     end = log.end_of(sequence)
     if end is None:
         head = log.head().sequence

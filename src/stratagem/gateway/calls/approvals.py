@@ -1,7 +1,7 @@
 """Calls that a person approves, one by one.
 
 A call that needs it is refused, and noted with its arguments; a person decides; the same call by
-the same caller is then run once. What was approved is one revision of a tool with these very
+the same caller is then run once. An approval is for one revision of a tool with exactly these
 arguments.
 """
 

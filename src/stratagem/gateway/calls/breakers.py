@@ -2,12 +2,12 @@
 
 Closed: calls pass. Open, after so many failures in a row: calls are refused at once. Half-open,
 when the time is over: one call is let through; if it succeeds the breaker closes, else it opens
-again. What is the caller's fault, or nobody's (`errors.blame_of`), is no failure of the tool, nor
-is an answer that refuses (`ExecutionFailed.answered`), such as 404 or the `isError` of an MCP tool.
-Where callers choose what is called, as with `api_caller`, each host has a breaker of its own.
+again. An error that is not the tool's fault (`errors.blame_of`) does not count as its failure, nor
+does an answer that refuses (`ExecutionFailed.answered`), such as 404 or the `isError` of an MCP
+tool. If callers choose the host, as with `api_caller`, each host has a breaker of its own.
 
-A process counts failures by itself, and refuses by what it counted. That a breaker is open stands
-in a note in the database, which every process and the command line lists. Whoever resets a breaker
+Each process counts failures by itself, and refuses calls by its own count. An open breaker is also
+noted in the database, where every process and the command line can list it. Resetting a breaker
 removes its notes, and a process that finds its own note gone lets calls through again.
 """
 
@@ -68,7 +68,7 @@ class Breakers:
         self._breakers: dict[str, _Breaker] = {}
 
     def is_open(self, tool: str) -> bool:
-        """Whether a tool is left alone now."""
+        """Whether the breaker of a tool is open now."""
         breaker = self._breakers.get(tool)
         return breaker is not None and breaker.state != "closed"
 
@@ -127,7 +127,7 @@ class Breakers:
         del self._breakers[next(closed, next(iter(self._breakers)))]
 
     def leave(self, tool: str) -> None:
-        """Note that a call ended without saying anything about the tool."""
+        """Note that a call ended without evidence about the tool."""
         breaker = self._breakers.get(tool)
         if breaker is not None:
             breaker.trial = False
@@ -145,7 +145,7 @@ class Breakers:
         return True
 
     def list(self) -> list[BreakerState]:
-        """Return the breakers that have anything to tell."""
+        """Return the breakers that are open or have counted failures."""
         return [
             {
                 "toolName": tool,

@@ -1,7 +1,7 @@
 """Budgets: how often something may be called, and what that may cost, in each period.
 
-What was used is kept in the database, so that all processes share one account and a restart opens
-no new one. A call is charged just before the tool is run, whatever becomes of it: what is refused
+Usage is stored in the database, so that all processes share one account and a restart does not
+reset it. A call is charged just before the tool is run, whatever its result; a call that is refused
 before, or answered from the cache, costs nothing.
 """
 

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class BegunElsewhereError(Exception):
-    """Another process runs this very call: here it leaves no trace."""
+    """Another process runs the same call, so this process does not record it."""
 
     def __init__(self, execution_id: str) -> None:
         super().__init__(execution_id)
@@ -104,7 +104,7 @@ class FinishedCall:
         return answer
 
 
-# The path of a call, from where it is entered on the home loop.
+# The path of a call, from its entry on the home loop.
 Execute = Callable[[Call], Coroutine[Any, Any, FinishedCall]]
 
 

@@ -59,7 +59,7 @@ class ConcurrencyLimits:
             turn.end()
 
     def lend(self, tool: str) -> bool:
-        """Give up a place for a while, where that is safe and not too many have done so."""
+        """Lend a place to others for a while, if that is safe and not too many are lent already."""
         # A tool of one lane does one thing at a time: nothing else may begin during its call.
         if self._widths[tool] == 1 or self.lent + self.waiting >= self._waiting_max:
             return False
@@ -68,7 +68,7 @@ class ConcurrencyLimits:
         return True
 
     def take_back(self, tool: str, *, run: bool) -> None:
-        """End a `lend`; who goes on running does not wait again, though the lane be full."""
+        """End a `lend`; the call continues without waiting, even if the lane is full."""
         self.lent -= 1
         if run:
             self._enter(tool)

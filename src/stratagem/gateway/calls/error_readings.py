@@ -1,4 +1,4 @@
-"""What kind of error a text tells of, by its words."""
+"""The kind of an error, recognised by the words of its text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_text(error: str) -> ErrorReading:
     return next((reading for words, reading in _WORDS if words.search(error)), _UNKNOWN)
 
 
-# What an error is called where nothing of its own text may be shown.
+# The title of an error whose own text may not be shown.
 _TITLES: Final = {
     "rateLimited": "Rate limit exceeded",
     "unknownProperties": "Unknown parameter",

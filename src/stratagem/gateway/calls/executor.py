@@ -84,7 +84,7 @@ _SAME_FOR_ALL: Final = frozenset({"builtin", "code", "openapi", "webhook"})
 
 @dataclass(frozen=True, slots=True)
 class CorrectionDecision:
-    """What becomes of arguments that do not fit: corrected ones, or why there are none.
+    """The decision about arguments that do not fit: corrected ones, or why there are none.
 
     `note` describes the correction in the answer. `refusal` are details of the error otherwise.
 
@@ -139,7 +139,7 @@ class ExecutorParts:
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
     cache: Cache
-    # What was forgotten last of a tool's results, on any server.
+    # When a tool's cached results were last cleared, on any server.
     forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
     breakers: Breakers
     # Closes the breaker of a tool that somebody has reset in another process.
@@ -248,7 +248,7 @@ class Executor:
             parts.rates.take(call.caller.actor, tool.name, per_minute)
         state.arguments = await self._valid_arguments(state, tool)
         await self._check_arguments(state, tool)
-        # Before the cache is looked at: it may hold what this caller could not have been told.
+        # Before the cache is read: it may hold a result that this caller may not see.
         self._check_operation(tool, state.arguments, state)
         await parts.rights.approve(state.admission, tool, state.arguments, call)
         key = await self._cache_key(tool, state, view)
@@ -281,7 +281,7 @@ class Executor:
         return await self._release(state, tool, result, data)
 
     async def _check_arguments(self, state: _CallState, tool: Tool) -> None:
-        """Have the guardrails look at what a tool is called with."""
+        """Have the guardrails check the arguments of a call."""
         guardrails, call = self._parts.guardrails, state.call
         state.guardrails = await guardrails.select(tool, call)
         if state.guardrails:
@@ -294,7 +294,7 @@ class Executor:
     async def _release(
         self, state: _CallState, tool: Tool, result: Any, data: bytes
     ) -> tuple[Any, bytes]:
-        """Have the guardrails look at what a tool gave; what is cached is what it gave itself."""
+        """Have the guardrails check a result; the cache holds the result before that check."""
         if not state.guardrails:
             return result, data
         given = CheckedResult(result, state.mcp, changed=False)
@@ -317,7 +317,7 @@ class Executor:
             ) from error
 
     async def _check_error(self, state: _CallState, error: StratagemError) -> StratagemError:
-        """Have the guardrails look at what a tool that was run said when it failed."""
+        """Have the guardrails check the error of a tool that was run."""
         if state.tool is None or not state.guardrails or not state.attempts:
             return error
         if isinstance(error, GuardrailBlocked | GuardrailFailed):
@@ -327,7 +327,7 @@ class Executor:
                 state.guardrails, state.tool, state.call, state.arguments, error
             )
         except (GuardrailBlocked, GuardrailFailed) as refusal:
-            # What the tool said is in neither; nor is it told as its cause.
+            # The tool's own message is in neither, and is not chained as the cause either.
             refusal.__cause__, refusal.__suppress_context__ = None, True
             return refusal
         return error
@@ -341,7 +341,7 @@ class Executor:
             self._parts.check_operation(tool.handler["operation"], arguments, caller)
 
     async def _begin(self, state: _CallState, tool: Tool, circuit: str) -> None:
-        """Ask whether the tool may be run; that it may not says nothing about the tool."""
+        """Ask whether the tool may be run; a refusal is no evidence about the tool."""
         try:
             await self._parts.rights.charge(state.admission, tool, state.arguments)
             if state.call.begin is not None:
@@ -356,7 +356,7 @@ class Executor:
         # Whoever confirms an offer means its arguments, even where the given ones would do.
         confirms = call.correction_id is not None
         corrected = confirms or (call.correct and tool.input.is_quick(given))
-        # Nobody guesses what is to be erased for good.
+        # Arguments of operations that erase for good are never corrected.
         corrected = corrected and not tool.handler.get("erases")
         if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
             violations = _slips(tool, given) if corrected else []
@@ -508,7 +508,7 @@ class Executor:
 
     def _note_failure(self, circuit: str, error: Exception) -> None:
         if isinstance(error, ExecutionFailed) and error.answered:
-            # Whatever it answered, the service is there.
+            # The service answered, so it is reachable.
             self._parts.breakers.succeed(circuit)
         elif _blame(error) != "tool":
             self._parts.breakers.leave(circuit)
@@ -554,7 +554,7 @@ class Executor:
             "revision": tool.revision,
             "caller": call.caller.actor,
             "context": dict(call.context),
-            # What is erased must not be named by the record of its erasure.
+            # The record of an erasure must not name the erased content.
             "arguments": {} if tool.handler.get("erases") else state.arguments,
             "status": status,
             "startedAt": state.started_at,
@@ -565,7 +565,7 @@ class Executor:
         }
         if "correction" in metadata:
             record["correction"] = metadata["correction"]
-            # What a guardrail took out of the arguments is not kept by the way they were given.
+            # The original arguments are not recorded if a guardrail removed something from them.
             if state.decision is not None and state.arguments == state.decision.applied:
                 record["originalArguments"] = call.arguments
         if "warnings" in metadata:
@@ -618,7 +618,7 @@ class Executor:
 
 
 def _askable() -> list[str]:
-    """Return what can be asked of whoever calls: servers see it, and answer accordingly."""
+    """Return which questions the caller's client can answer; upstream servers are told."""
     asker = current_asker()
     return [] if asker is None else sorted(asker.capabilities)
 
@@ -697,7 +697,7 @@ def _authorise(tool: Tool, call: Call) -> None:
 
 
 def _separate(result: Any, state: _CallState) -> Any:
-    """Return a result as plain JSON; what else an MCP server said of it is kept beside."""
+    """Return a result as plain JSON, with the other content of an MCP server beside it."""
     if not isinstance(result, ContentResult):
         return result
     state.mcp = {"structured": result.is_structured}

@@ -2,12 +2,11 @@
 
 A guardrail is a record: when it is run, which calls it is about, and what it does. It may be a
 rule by itself (mask, block, ask), a Python function that the operator allows, or a registered tool;
-these are handed the call as JSON and return a decision. They run in their order, each on what the
-one before has left. Whatever goes wrong in one refuses the call: a check that did not work has not
-let anything pass.
+these get the call as JSON and return a decision. They run in order, each on the output of the one
+before it. Any error in a guardrail refuses the call: guardrails fail closed.
 
-The first of all is built in and cannot be removed: secrets that a call was made with are taken out
-of what it gave (`GrantedSecrets.scrub`).
+The first one is built in and cannot be removed: it removes the secrets of a call from its result
+(`GrantedSecrets.scrub`).
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ class Guardrails:
         arguments: Mapping[str, Any],
         error: StratagemError,
     ) -> None:
-        """Leave in the error of a failed call what a caller may have of it.
+        """Remove from the error of a failed call what the caller may not see.
 
         Raises:
             GuardrailBlocked: The caller may have nothing of it.
@@ -299,7 +298,7 @@ def _mask(guardrail: Guardrail, told: Mapping[str, Any]) -> _Decision:
 
 
 def _read_decision(guardrail: Guardrail, said: Any, told: Mapping[str, Any]) -> _Decision:
-    """Return what a check has decided; what it does not say in so many words lets nothing pass."""
+    """Return the decision of a check; anything but a valid decision refuses the call."""
     if said is None:
         return _Decision("allow")
     action = said.get("action") if isinstance(said, Mapping) else None
@@ -328,7 +327,7 @@ def _read_decision(guardrail: Guardrail, said: Any, told: Mapping[str, Any]) -> 
 
 
 def _subject(guardrail: Guardrail, told: Mapping[str, Any]) -> str:
-    """Return which part of what it is told a guardrail decides about."""
+    """Return the part of a call that a guardrail decides about."""
     return "error" if "error" in told else _FIELDS[guardrail.when]
 
 

@@ -1,9 +1,9 @@
 """What people download from ChatGPT and Claude: their conversations, as logged events.
 
 Each message is an event `message` of the session that has the conversation's id, with the time it
-had; each conversation has an entry with its title, under `conversations/<id>`. Of a conversation
-that was edited the branch that is shown is taken. What the tools of the assistant said, and what
-has no words (pictures), is left out.
+had; each conversation has an entry with its title, under `conversations/<id>`. If a conversation
+was edited, only the displayed branch is imported. Tool output and content without text (pictures)
+are left out.
 """
 
 from __future__ import annotations

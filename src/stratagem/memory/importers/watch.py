@@ -1,8 +1,8 @@
 """When a file or folder changes that another tool writes.
 
-Times and sizes of files are looked at again and again: it works on every file system, in
-containers and over networks. A change is told of when a look later nothing has changed any more, so
-that half of a note is rarely read.
+Times and sizes of files are polled, which works on every file system, in containers and over
+networks. A change is reported once the files have stayed the same for one interval, so that an
+incomplete note is rarely read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def changes(path: Path, every: float) -> Iterator[None]:
 
 
 def _look(path: Path) -> _Seen:
-    """Return the time and size of every file; what goes away meanwhile is not there."""
+    """Return the time and size of every file, without files that disappear meanwhile."""
     if not path.is_dir():
         found = _state(path)
         return {str(path): found} if found else {}

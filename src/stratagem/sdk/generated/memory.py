@@ -49,7 +49,7 @@ __all__ = ["AsyncMemoryMethods", "MemoryMethods"]
 
 
 class MemoryMethods(KeyAccess):
-    """What memory can be asked for, by one caller."""
+    """The operations of memory for one caller."""
 
     def activity(
         self,
@@ -931,7 +931,7 @@ class MemoryMethods(KeyAccess):
         namespace: str | None = None,
         sequence: int | None = None,
     ) -> Purged:
-        """Purge, and return what was erased besides, and what was left.
+        """Purge, and return which copies were erased too, and which were left.
 
         Args:
             key: Entry to erase, with every version on any branch.
@@ -991,7 +991,7 @@ class MemoryMethods(KeyAccess):
 
 
 class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
-    """What memory can be asked for, by one caller, to be awaited."""
+    """The operations of memory for one caller, to be awaited."""
 
     async def activity(
         self,
@@ -1873,7 +1873,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         namespace: str | None = None,
         sequence: int | None = None,
     ) -> Purged:
-        """Purge, and return what was erased besides, and what was left.
+        """Purge, and return which copies were erased too, and which were left.
 
         Args:
             key: Entry to erase, with every version on any branch.

@@ -1,12 +1,12 @@
-"""The session of one commit: what is written is gathered, and sent once for all its writers.
+"""The session of one commit: rows are gathered, and sent once for all its writers.
 
 Most writes are rows for tables that nobody reads before the commit. They wait here, by statement,
-and each statement is sent once with the rows of everybody. A statement that looks at a table which
-rows wait for is preceded by those rows, so that whoever reads sees what was written before.
+and each statement is sent once with the rows of all writers. Before a statement that reads a table,
+the waiting rows of that table are sent, so that it sees earlier writes.
 
-A piece of work that fails is undone by forgetting its rows. The server is asked for a savepoint
-only where some of them had to be sent: after all that was gathered before, which a rollback to the
-savepoint would undo with it.
+Work that fails is undone by dropping its waiting rows. The server gets a savepoint only if some of
+them had to be sent early: first all rows of earlier writers are sent, because a rollback to the
+savepoint would undo them too.
 """
 
 from __future__ import annotations

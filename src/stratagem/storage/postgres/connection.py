@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server, and the words for what can go wrong with it."""
+"""Connections to a PostgreSQL server, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SCHEMA = "stratagem"
 # How many neighbours an index looks at in one go: as many as a search asks for.
 _NEIGHBOURS = 200
 _PREPARED_MAX = 500
-# What statements begin with that only read.
+# The first words of statements that only read.
 READS = ("SELECT", "WITH")
 # The connection broke: whether the server ran the statement is not known here.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
@@ -102,7 +102,7 @@ class PostgresCursor(Protocol):
 
 
 class _NoRows:
-    """What a statement gives that was not run yet, or gives nothing."""
+    """The cursor of a statement without rows, or one that has not been run yet."""
 
     def fetchone(self) -> None:
         """Return nothing."""
@@ -136,7 +136,7 @@ def connect(
 
 
 def _keepalive_settings(address: str) -> dict[str, Any]:
-    """Return the settings by which a silent server is found out, unless the address has its own.
+    """Return the settings that detect a silent server, unless the address has its own.
 
     Raises:
         ValidationFailed: The address cannot be read. What is wrong with it is not quoted: it may
@@ -229,7 +229,7 @@ class PostgresSession:
 
 
 def _without_nul(value: Parameter) -> Parameter:
-    """Return what can be looked for: PostgreSQL has no text with NUL in it, so it finds none."""
+    """Return values without NUL: PostgreSQL stores none, so a text with one matches nothing."""
     return value.replace("\0", "\ufffe") if isinstance(value, str) and "\0" in value else value
 
 
@@ -343,7 +343,10 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 
 
 def _line(error: Exception) -> str:
-    """Return what happened, in a line; of an error about data only its name, for it quotes them."""
+    """Describe an error in one line.
+
+    For one about data only by its name, because its message quotes them.
+    """
     text = str(error).strip().partition("\n")[0]
     explained = psycopg.OperationalError | psycopg.ProgrammingError | faults.FeatureNotSupported
     if not text or not isinstance(error, explained):

@@ -5,9 +5,9 @@ themselves. The read models of the workspace are made again from the log in tabl
 that only this connection sees, and compared with those in use, row by row. All of it is one
 transaction that sees one state, and it is never committed.
 
-Pages are the server's own business: its checksums find damage, and its backups mend it. Where it
-refuses to read a page, it is said what that page held: rows of a read model, which can be made
-again, or events, and then each one that is lost is named.
+Pages belong to the server: its checksums find damage, and its backups repair it. If it cannot read
+a page, the report says what the page held: rows of a read model, which can be rebuilt, or events,
+and then each lost one is named.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ _QUESTIONS: Final = {
 
 
 def _ask(session: PostgresSession, sql: str, words: str, *, skip: int = 0) -> Iterator[Finding]:
-    """Ask for a row that should not be there; the first columns tell it from no other."""
+    """Query for a row that should not exist; the first columns identify it."""
     try:
         with session.connection.transaction():
             row = session.execute(sql).fetchone()

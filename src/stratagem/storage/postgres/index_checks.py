@@ -53,7 +53,10 @@ class OrderedIndex(NamedTuple):
 
 
 class IndexDefinition(NamedTuple):
-    """An index as the catalogue has it; `constraint` is what it stands for, if it does."""
+    """An index as in the catalogue of PostgreSQL.
+
+    `constraint` is the one that it implements, if any.
+    """
 
     table: str
     name: str
@@ -64,7 +67,7 @@ class IndexDefinition(NamedTuple):
 
     @property
     def meaning(self) -> tuple[str, bool, str]:
-        """What tells it from others; its name does not."""
+        """The identity of the index, which does not include its name."""
         return self.table, self.unique, self.form
 
 
@@ -167,7 +170,7 @@ def _check_ordered(
     except UNREADABLE as error:
         fault = error.diag.message_primary
         if fault_of_table(session, index.table) is not None:
-            # Said of the table, by whoever reads it.
+            # Reported for the table, when it is read.
             unreadable.add(index.table)
             return
     if fault is not None:
@@ -314,7 +317,7 @@ def _missed_vectors(session: PostgresSession, table: str, dimensions: int) -> in
 
 
 def _missed_by_another(session: PostgresSession, dimensions: int) -> int:
-    """Return how many vectors an index does not lead to that is made of the same vectors now."""
+    """Build a new index of the same vectors, and return how many vectors it does not lead to."""
     with session.connection.transaction(force_rollback=True):
         session.execute("SET LOCAL statement_timeout = 0")
         for name in ("vectors_beside", "index_beside"):

@@ -34,7 +34,7 @@ READ_MODELS: Final = (
 
 
 def replay_all(session: PostgresSession, store: PostgresStore, progress: Progress) -> None:
-    """Make the read models of a workspace anew, in the transaction at hand."""
+    """Rebuild the read models of a workspace, in the current transaction."""
     for table in READ_MODELS:
         session.execute(SQL["empty"].replace("{table}", table))
     replay(session, store, progress)
@@ -107,7 +107,7 @@ def index_vectors(store: PostgresStore, *, at_least: int, lost: bool = False) ->
             # Another server is at it.
             return False
         numbers = {"workspace": store.number, "dimensions": dimensions}
-        # What a server that was killed left half made would be kept up to date and never used.
+        # An incomplete index of a killed server would be maintained and never used.
         left = queries.number("vector_index_left", dimensions)
         for name in ("drop_vector_index", "build_vector_index")[0 if left else 1 :]:
             connection.execute(SQL[name].format(**numbers).encode())

@@ -87,7 +87,7 @@ class Pool:
             raise
 
     def give(self, connection: Connection) -> None:
-        """Take a connection back; what was left undone on it is undone."""
+        """Take a connection back, and roll back a transaction that is still open on it."""
         if os.getpid() != self._owner:
             # Lent before this process was forked from the one that still uses it.
             return

@@ -57,7 +57,8 @@ _SCORES = {
     "euclidean": "-(x.vector <-> $7::vector)",
     "dot": "-(x.vector <#> $7::vector)",
 }
-# What a row says: how near a text is that was named, one of the nearest, or how many were compared.
+# The kinds of row: the similarity of a named text, one of the nearest texts, or the number
+# compared.
 _KNOWN, _NEAREST, _LOOKED_FOR = 0, 1, 2
 # How many times the wanted number are looked for before it is known which of them a view shows.
 _COMPARED_FIRST = 5
@@ -238,7 +239,8 @@ class _SnapshotState:
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
-        # What was read so far. Who asks for little that is in it reads that alone before.
+        # The row, once it was read; a caller that needs only one field of it may read that alone
+        # before.
         self.known: _StateRow | None = None
 
     @property

@@ -1,9 +1,9 @@
 """What `doctor --repair` does in PostgreSQL, before the read models are rebuilt from the log.
 
-Tables that only hold what is made from the log are rewritten where the server cannot read all of
-their pages: what those pages held comes back with the rebuild. That takes a superuser, because the
-server is told to leave damaged pages out. Then the indexes that are missing are made, and all
-others anew. The tables of the log are never rewritten.
+Tables of read models are rewritten if the server cannot read all of their pages: the lost rows come
+back with the rebuild. That needs a superuser, because the server must be told to skip damaged
+pages. Then missing indexes are created, and all others rebuilt. The tables of the log are never
+rewritten.
 """
 
 from __future__ import annotations
@@ -80,6 +80,6 @@ def forget_altered_results(session: PostgresSession) -> None:
 
 
 def mend_vector_index(store: PostgresStore) -> None:
-    """Make the workspace's index of vectors where it should have one and has none."""
+    """Create the vector index of the workspace if it should have one and has none."""
     if store.reader().settings.number(VECTOR_INDEX) is not None:
         index_vectors(store, at_least=0, lost=True)

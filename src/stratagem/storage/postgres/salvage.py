@@ -1,9 +1,9 @@
 """Every event of a damaged workspace that can still be read and proves genuine by its own hash.
 
-The tables are read in the order of their pages, without their indexes. Where the server refuses
-some pages they are halved until the page is found that it cannot read, and of that page each row is
-asked for by itself. All of it is one transaction that sees one state, so that a row stays where it
-was first seen.
+The tables are read in the order of their pages, without their indexes. If the server cannot read a
+range of pages, the range is halved until the damaged page is found, and each row of that page is
+then requested singly. All of it is one transaction that sees one state, so that a row stays where
+it was first seen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stratagem.storage.rescue import Salvage, Trace, highest_sequence
 
 __all__ = ["UNREADABLE", "salvage"]
 
-# What the server says of pages and rows that it cannot make sense of.
+# The errors of the server for pages and rows that it cannot read.
 UNREADABLE: Final = (
     faults.DataCorrupted,
     faults.IndexCorrupted,
@@ -134,7 +134,7 @@ class _Scan:
         payload, salt, content, link = rest
         names, key = self._spaces.get(space), self._keys.get(subject)
         if (names is None and space is not None) or (key is None and subject is not None):
-            # Its name is lost, and without it nothing says whether the content is genuine.
+            # Its name is lost, and the content hash cannot be checked without it.
             return
         event = Event(
             sequence, at, wall, branch, kind, names, key, actor, request, origin, payload,

@@ -1,11 +1,11 @@
 """Creating and upgrading the tables, and giving a workspace its place in them.
 
 Migrations are numbered and each is run once, by whichever server comes first; the others wait
-for it. A migration may only do what older servers on the same database can live with: add tables,
-add columns with a default, add indexes. One that says so in its first line is run statement by
-statement outside of any transaction, so that it can build an index while others write.
+for it. A migration may only make changes that older servers on the same database tolerate: add
+tables, add columns with a default, add indexes. A migration that says so in its first line is run
+statement by statement outside of any transaction, so that it can build an index while others write.
 
-What the read models of a workspace mean has a version too. A workspace written by an older one is
+The format of the read models of a workspace has a version too. A workspace with an older version is
 replayed when it is opened: only its own writers wait.
 """
 
@@ -93,7 +93,7 @@ def begin(store: PostgresStore, connection: Connection) -> None:
 def check_read_models(store: PostgresStore, version: int) -> None:
     """Refuse to write into read models of a newer version.
 
-    Servers of both may run for a while: each would undo what the other did.
+    Servers of both versions may run for a while, and each would undo the work of the other.
     """
     if version > READ_MODELS_VERSION:
         raise _too_new(store, version, READ_MODELS_VERSION)

@@ -6,9 +6,8 @@ process share commits (`storage.relational.group_commit`) on a connection of the
 other processes and machines wait for one another at the workspace's row in `heads`: whoever has
 locked it reads the head, appends and commits, so that a workspace has one order and one chain.
 
-Where a connection breaks while a commit is under way it is not known at first whether it happened.
-The store then connects anew, waits for its turn, and looks for the hash of the last event it had
-written.
+If a connection breaks during a commit, it is unknown at first whether the commit succeeded. The
+store then reconnects, waits for its turn, and looks for the hash of the last event it had written.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ from stratagem.storage.rescue import Salvage
 __all__ = ["PostgresStore"]
 
 T = TypeVar("T")
-# After so many events it is looked whether the vectors have become many.
+# After so many events the store checks whether the vectors need an index.
 _TENDED_EVENTS = 1_000
 # A workspace as large as this is counted by the server, and again each time it has doubled.
 _COUNTED_EVENTS = 64
 
 
 class _HeadRow(NamedTuple):
-    """Where the log ends, and what else a writer has to know of the workspace."""
+    """The head of the log, and what else a writer needs to know about the workspace."""
 
     sequence: int
     at: int
@@ -86,7 +85,7 @@ class _HeadRow(NamedTuple):
         return Head(self.sequence, self.at, self.hash)
 
     def tell(self, cache: WriterCache) -> None:
-        """Spare writers the statements for what nearly all of them ask."""
+        """Fill a writer's cache with what nearly all writers ask for."""
         cache.settings["embedder"] = self.embedder
         cache.subject_last = self.subject_last or 0
         if not self.has_projections:
@@ -410,9 +409,9 @@ class PostgresStore(SqlStore):
     ) -> tuple[Head | None, psycopg.Error] | None:
         """Run a batch and commit it.
 
-        `cache` is what was known when the log ended at the head `known`: as long as it does, nobody
-        has appended to it, and what events say is still true. Where the answer to COMMIT was lost,
-        return the new head, if there is one, and the error.
+        `cache` was filled when the log ended at the head `known`: while it still ends there, nobody
+        has appended, and the cache is valid. If the answer to COMMIT was lost, return the new head,
+        if there is one, and the error.
         """
         pipeline = ExitStack()
         connection, row = self._begin_writing(pipeline)
@@ -481,7 +480,7 @@ class PostgresStore(SqlStore):
                     return connection, row
             except psycopg.OperationalError:
                 _undo(connection)
-                # Nothing was done yet: a server that was restarted deserves another try.
+                # Nothing was done yet, so it is safe to try again after a restart of the server.
                 if not (again and connection.closed):
                     raise
         raise AssertionError("the second try returns or raises")
@@ -514,7 +513,7 @@ class PostgresStore(SqlStore):
             ) from lost
 
     def _maintain_if_grown(self, before: int, after: int) -> None:
-        """Do now and then, in the background, what keeps a growing workspace fast."""
+        """Run occasional maintenance in the background that keeps a growing workspace fast."""
         doubled = before.bit_length() < after.bit_length() and after >= _COUNTED_EVENTS
         grown = before // _TENDED_EVENTS < after // _TENDED_EVENTS
         if not (doubled or grown) or self._unusable:

@@ -80,7 +80,7 @@ class Appender:
         ]
 
     def end(self) -> None:
-        """Write what the read models hold once for each transaction."""
+        """Write the rows of the read models that exist once for each transaction."""
         self._projector.end_transaction(self.head.sequence)
 
     def post(self, branch: int, facts: Sequence[Fact]) -> None:

@@ -1,4 +1,4 @@
-"""What readers and writers remember between statements."""
+"""Caches of readers and writers between statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SESSIONS_MAX = 1_024
 
 
 class NameCache:
-    """What never changes once it is committed: the numbers of spaces, and the branches.
+    """A cache of facts that never change once committed: the numbers of spaces, and the branches.
 
     A space keeps its number and a branch its parent for the life of the database, so other
     processes can add to these but never make them wrong.
@@ -57,7 +57,7 @@ class TextCache:
 
 
 class WriterCache(NameCache):
-    """What only a writer knows, for as long as it holds the write lock.
+    """The cache of a writer, valid for as long as it holds the write lock.
 
     All writers that share one commit share one of these: no other process can change what is in
     it before the commit. It is cleared when a savepoint is undone, and thrown away with the commit,
@@ -88,7 +88,7 @@ class WriterCache(NameCache):
         self.turns[of] = newest
 
     def forget_unlogged(self) -> None:
-        """Forget what may have changed although the log has not: all that no event says."""
+        """Drop what may have changed although the log has not, because no event records it."""
         self.settings.clear()
         self.projections = None
 

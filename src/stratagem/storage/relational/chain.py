@@ -17,8 +17,8 @@ __all__ = ["check", "faults_of"]
 def check(log: SqlLog, progress: Progress, expect: tuple[int, str] | None) -> Iterator[Finding]:
     """Recompute the chain from the events themselves; report where it does not hold.
 
-    `expect` is an event, by sequence and hash, that the log has to contain: one that was cut short
-    is whole in itself.
+    `expect` is an event, by sequence and hash, that the log has to contain: without it a truncated
+    log looks complete.
     """
     total = log.head().sequence
     previous, last = GENESIS, None

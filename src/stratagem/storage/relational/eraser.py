@@ -35,8 +35,8 @@ ERASED_MARK: Final = "\x01"
 class Erasure:
     """What is to be erased: records, one logged event by its sequence, or several events.
 
-    `quotes`: records of calls that quote it lose their content with it. `copies`: what merges and
-    commits made of it goes, too.
+    `quotes`: records of calls that quote it lose their content too. `copies`: versions that merges
+    and commits made from it are erased too.
     """
 
     records: tuple[tuple[Space, str], ...] = ()
@@ -54,7 +54,7 @@ def erasure_of(
     *,
     copies: bool = True,
 ) -> Erasure:
-    """Return what a purge names: a record, or one event, or many of which no copies are sought."""
+    """Return the erasure of a purge: a record, one event, or many events without copies."""
     if sequences:
         return Erasure(sequences=tuple(sequences), quotes=False, copies=copies)
     if key is not None:
@@ -91,7 +91,7 @@ def erase(transaction: SqlTransaction, queries: Queries, wanted: Erasure) -> Era
     if wanted.quotes:
         transaction.settings.set(PURGED_AT, head)
     for subject, space in subjects:
-        # Its name may be what has to go. The number stays, for events refer to it.
+        # The name may be the content to erase. Its number stays, because events refer to it.
         queries.run("erase_subject", subject, f"{ERASED_MARK}{subject}")
         queries.run("purge_outbox", subject)
         transaction.outbox.post([(head, subject, space.kind)])
@@ -123,7 +123,7 @@ def _events_to_erase(queries: Queries, subjects: Sequence[int], wanted: Erasure)
 
 
 def _first_of(queries: Queries, sequence: int) -> int:
-    """Return the event that an event is a copy of: a merge's copy may be one of a commit's."""
+    """Return the original of a copied event: a merge may have copied what a commit copied."""
     while (row := queries.row(_OPTIONAL_NUMBER, "origin_of", sequence)) and row[0] is not None:
         sequence = row[0]
     return sequence
@@ -131,7 +131,7 @@ def _first_of(queries: Queries, sequence: int) -> int:
 
 @dataclass(slots=True)
 class _Quotes:
-    """What quotes something that is erased."""
+    """Records and results that quote erased content."""
 
     sequences: list[int] = field(default_factory=list)
     copies: Counter[str] = field(default_factory=Counter)
@@ -140,7 +140,7 @@ class _Quotes:
 
 
 def _find_quotes(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[str]) -> _Quotes:
-    """Go through the log and the results once, and return what quotes some events."""
+    """Scan the log and the stored results once, and return what quotes some events."""
     copies = _copies(transaction, named, keys)
     found = _Quotes()
     if not copies:
@@ -172,7 +172,7 @@ def _find_quotes(transaction: SqlTransaction, named: Sequence[int], keys: Sequen
 
 
 def _copies(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[str]) -> Copies:
-    """Return what copies of some events are recognised by."""
+    """Return the patterns by which copies of some events are recognised."""
     values: list[Any] = []
     for sequence in named:
         fact = replay.fact_of(transaction.log.page(sequence - 1, 1)[0])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from stratagem.storage.relational import transaction as writing
     from stratagem.storage.relational.writer import SqlWriter
 else:
-    # Whoever only reads needs nothing that writes.
+    # Imported by need: a process that only reads does without it.
     writing = defer("stratagem.storage.relational.transaction")
 
 __all__ = ["RELEASE", "ROLLBACK_TO", "SAVEPOINT", "BatchRunner", "Ticket", "WriterQueue"]
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Ticket:
-    """One piece of work in the writers' queue, and what became of it."""
+    """One piece of work in the writers' queue, and its result."""
 
     __slots__ = ("_gate", "done", "error", "request", "result", "work")
 
@@ -91,7 +91,7 @@ class WriterQueue:
     A writer that finds no leader leads; the others sleep until their work is done or they are
     next to lead. Each sleeps at a gate of its own. At one lock for all, those whose work is done
     would queue up again only to learn it, and the next leader would meet them there instead of
-    writers that have come back with more work: batches would stay small.
+    writers that return with more work, so batches would stay small.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ _NUMBER_AND_KEY = Shape[tuple[int, str]]()
 
 
 class NumberedName(NamedTuple):
-    """The numbers of what an event is about, and whether its subject has no event before it."""
+    """The numbers of an event's space and subject, and whether it is the subject's first event."""
 
     space: int | None
     subject: int | None

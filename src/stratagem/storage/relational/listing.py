@@ -1,8 +1,8 @@
 """Lists of records, in any database that speaks SQL.
 
-There are two ways to a page. One goes through an index in the order that is wanted and stops when
-the page is full; it reads far where few records are wanted. The other gathers all that are wanted
-and sorts them; it is the better one where they are few.
+There are two ways to read a page. One scans an index in the requested order and stops when the page
+is full; it reads far if few records match. The other collects all matching records and sorts them;
+it is better if they are few.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class SqlListing:
         return [row[0] for row in rows]
 
     def _rarest(self, names: Sequence[str]) -> tuple[str, int]:
-        """Return which of some names the fewest versions have, and how many, up to a number."""
+        """Return the rarest of some names, and how many versions have it, counted up to a limit."""
         counts = [(self._queries.number("tag_count", name, _FEW), name) for name in names]
         count, name = min(counts, default=(0, ""))
         return name, count

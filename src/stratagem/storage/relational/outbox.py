@@ -22,8 +22,8 @@ _NAME = Shape[tuple[str]]()
 
 _PENDING: Final = "pending"
 _FAILED: Final = "failed"
-# Twice as long as any wait or lease is: clocks of several machines differ a little. What lies
-# farther ahead was written by a clock that was wrong, and would hold everything up until then.
+# Twice as long as any delay or lease, because the clocks of several machines differ a little. A
+# time farther ahead was written by a wrong clock, and would block delivery until then.
 _DELAY_MAX: Final = round(3 * limits.OUTBOX_DELAY_SECONDS_MAX * 1_000_000)
 _LEASE_MAX: Final = round(2 * limits.OUTBOX_LEASE_SECONDS * 1_000_000)
 

@@ -4,10 +4,9 @@ The same code runs when an event is appended and when everything is rebuilt, so 
 cannot differ. Rows are gathered for a whole group of events and written together: one
 event at a time costs several times as much.
 
-What a fact is projected from may itself be in the group, and not in any table yet. Three
-places therefore look at the group before they look at the database: the version that a fact
-replaces (`_newest`), the tally that it changes (`_tallies`), and the messages that give it
-context (`_Rows.turns`).
+The projection of a fact may depend on others of the same group, which are in no table yet. Three
+lookups therefore check the group before the database: the version that a fact replaces (`_newest`),
+the tally that it changes (`_tallies`), and the messages that give it context (`_Rows.turns`).
 
 A version row is never changed once it is written, but for `seq_to`: the sequence of the
 version that replaced it on its own branch. A version that replaces one of an ancestor leaves
@@ -54,8 +53,7 @@ BRANCH_EVENTS: Final = frozenset(
 class Fact(NamedTuple):
     """An event as the read models need it. `content` is None once it was purged.
 
-    `is_new`: it is known to be the first event of its subject, so no version has to be looked for
-    that it replaces.
+    `is_new`: it is known to be the first event of its subject, so that it replaces no version.
     """
 
     sequence: int
@@ -83,7 +81,7 @@ _IndexedRow = tuple[int, Text, list[str]]
 
 
 class _Rows:
-    """What a group of events adds to each table."""
+    """The rows that a group of events adds to each table."""
 
     def __init__(self) -> None:
         self.versions: list[tuple[Parameter, ...]] = []
@@ -97,7 +95,7 @@ class _Rows:
 
 
 class Projector:
-    """Writes what events mean into the read models.
+    """Writes the projections of events into the read models.
 
     `embed`: texts get their vectors at once, where the embedder is loaded; otherwise they are
     queued for them.
@@ -118,7 +116,7 @@ class Projector:
         self._newest: dict[tuple[int, int], _ReplacedVersion | None] = {}
 
     def begin_transaction(self) -> None:
-        """Forget what is left of a transaction that failed."""
+        """Drop the state of a transaction that failed."""
         self._tallies.clear()
         self._newest.clear()
 
@@ -127,8 +125,8 @@ class Projector:
     ) -> list[int | None]:
         """Bring the read models up to date; return the version each replaced that was visible.
 
-        `wall` is the clock time; it decides what has expired. `repeated`: which earlier events say
-        the same as some of the facts, by their sequences.
+        `wall` is the clock time; it decides what has expired. `repeated`: for some facts, by
+        sequence, the earlier event with the same content.
         """
         rows = _Rows()
         if len(facts) >= _TOGETHER_MIN:
@@ -436,5 +434,5 @@ class Projector:
 
 
 def _length(text: Text | None) -> int | None:
-    """Return how long a text is, where that says something about what it is an answer to."""
+    """Return the length of a text if it is relevant for ranking."""
     return len(text.body) if text is not None and text.parted else None

@@ -23,7 +23,7 @@ from stratagem.storage.relational.writer import SqlWriter
 
 __all__ = ["Receiver"]
 
-# What erased names began with in older versions; PostgreSQL cannot store it.
+# The first character of erased names in older versions; PostgreSQL cannot store it.
 _OLD_MARK: Final = "\0"
 # What a new log has from its first event: another log's replaces it.
 _FIRST_EVENT_TABLES: Final = ("events", "branches", "tallies")
@@ -84,7 +84,10 @@ class Receiver:
             )
 
     def _write(self, events: list[Event]) -> list[Fact]:
-        """Write the events of one transaction into the log; return what they mean."""
+        """Write the events of one transaction into the log.
+
+        Return their facts for the read models.
+        """
         names = [(event.space, _storable_key(event.key)) for event in events]
         numbered = self._interner.number(names)
         rows: list[tuple[Parameter, ...]] = []

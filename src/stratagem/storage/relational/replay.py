@@ -1,4 +1,4 @@
-"""Making the read models anew from the log, by the code that appending uses."""
+"""Rebuilding the read models from the log, with the code that appending uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["fact_of", "replay"]
 
 
 def replay(log: SqlLog, projector: Projector, progress: Progress) -> None:
-    """Write what every event of the log means into empty read models."""
+    """Project every event of the log into empty read models."""
     total, after, ended = log.head().sequence, 0, 0
     while rows := log.page(after, PAGE):
         for group in _transactions(rows):

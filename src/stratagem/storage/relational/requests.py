@@ -59,7 +59,7 @@ class SqlRequestWriter(SqlRequests):
         self._queries.run("insert_request", *seal(result))
 
     def erase(self, actor: str, request: str) -> None:
-        """Remove the result of a request; that it was answered stays known."""
+        """Remove the result of a request; a repeat is still recognised."""
         self._queries.run("erase_request", actor, request)
 
     def result_of(self, request: WriteRequest) -> bytes | None:

@@ -17,7 +17,7 @@ from stratagem.storage.relational.statements import Statements
 
 __all__ = ["NUMBER", "Cursor", "Parameter", "Queries", "Shape", "SqlSession"]
 
-# What a statement can be given. Databases without arrays get lists by way of `Queries.array`.
+# The types of parameters. Databases without arrays get lists through `Queries.array`.
 Parameter = int | float | str | bytes | None | Sequence[int] | Sequence[str]
 
 R = TypeVar("R")

@@ -53,7 +53,7 @@ class _Follower(Protocol):
 class SqlStore(ABC):
     """See `stratagem.storage.contract.Store`.
 
-    `copying`: it is the target of a copy that goes on, which everything else is refused to use.
+    `copying`: it is the target of a running copy, which only the copy itself may use.
     """
 
     remote: bool
@@ -83,7 +83,7 @@ class SqlStore(ABC):
         self._writers = WriterQueue(self._commit, batch_max=self._batch_max)
         self._followers: list[_Follower] = []
         self._clock_watch = ClockWatch(location)
-        # Why nothing can be done with it any more, once that is so.
+        # The reason why the store is unusable, once it is.
         self._unusable = ""
 
     def now(self) -> int:
@@ -161,8 +161,8 @@ class SqlStore(ABC):
         """Let go of all connections without closing them, and return them."""
 
     def _settle(self, batch: list[Ticket], cache: WriterCache) -> None:
-        """Let everybody know what a commit has made true."""
-        # Not each time: there may be thousands, and who reads looks up what is missing.
+        """Publish the state after a commit to readers and followers."""
+        # Not after every commit: there may be thousands, and readers look up what is missing.
         if len(self._cache.spaces) < len(cache.spaces):
             self._cache.spaces.update(cache.spaces)
         for ticket in batch:

@@ -1,4 +1,4 @@
-"""Whether what was read from the log is what was written into it.
+"""Checking that content read from the log is what was written.
 
 Every event carries a hash of its content and of the names it is about. Each read checks it: a hash
 of a small value takes a microsecond, and no caller is ever given a value that was altered outside

@@ -29,7 +29,7 @@ __all__ = ["DocumentWriter", "SqlWriter"]
 
 
 class DocumentWriter(Protocol):
-    """Writes what the indexer made of texts, in the form that the database searches."""
+    """Writes indexed texts, in the form that the database searches."""
 
     def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
         """Put analysed texts, by sequence, into the full-text index."""
@@ -40,10 +40,10 @@ class DocumentWriter(Protocol):
         ...
 
     def copy_vectors(self, pairs: Sequence[tuple[int, int]]) -> frozenset[int]:
-        """Give texts the vectors of others that say the same; return the texts that have one now.
+        """Copy vectors from other texts with the same content; return the texts that have one now.
 
-        Each text comes with the other. An event of another kind has none to give: it may mean
-        something else.
+        Each text is given with the other. A vector is not copied between events of different kinds,
+        whose texts may differ.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Connections to the database file, and the words for what can go wrong with it."""
+"""Connections to the database file, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def add_functions(connection: apsw.Connection) -> None:
 
 
 def checksum(number: int, data: bytes) -> int:
-    """Return what tells data of a number from any that differ in a bit."""
+    """Return a checksum of numbered data."""
     return zlib.crc32(data, number & 0xFFFF_FFFF)
 
 

@@ -38,7 +38,7 @@ class UnreadableError(Exception):
 
 
 class Content(NamedTuple):
-    """What an event says, and its vector if it has one."""
+    """The content of an event, and its vector if it has one."""
 
     sequence: int
     at: int
@@ -92,7 +92,7 @@ class DirectReader:
         )
 
     def contents(self, sequences: Sequence[int]) -> dict[int, Content]:
-        """Return what some events say; one that was altered, or purged, is left out."""
+        """Return the contents of some events, without those that were altered or purged."""
         found = {}
         for row in self._rows("contents", json.dumps(list(sequences))):
             sequence, at, kind, namespace, key, payload, salt, digest, vector = row

@@ -4,9 +4,9 @@ The chain is recomputed from the events themselves. The read models are made aga
 database of their own and compared with those in use, row by row: they are functions of the log, so
 any difference is damage. SQLite compares every index with its table, and says which page is broken.
 
-There are three kinds of damage. What is made from the log can be made again. A file whose
-pages are in disorder can be written anew, as long as every event is in it. Only what happened to
-events themselves cannot be mended, and then each one is named.
+There are three kinds of damage. Read models can be rebuilt from the log. A file with damaged pages
+can be rewritten, as long as every event can be read. Only damage to events themselves cannot be
+repaired, and then each damaged event is named.
 """
 
 from __future__ import annotations

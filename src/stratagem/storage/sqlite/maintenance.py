@@ -1,4 +1,4 @@
-"""Keeping the database honest: rebuilding and erasing."""
+"""Maintenance of the database file: rebuilding, compacting and erasing."""
 
 from __future__ import annotations
 

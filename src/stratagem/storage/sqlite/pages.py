@@ -2,8 +2,8 @@
 
 SQLite finds a row by descending a tree, so one bad page near the root hides every row below it. The
 rows themselves lie in the leaves, each page by itself. Here every page is read in turn, and every
-cell on it: https://www.sqlite.org/fileformat2.html says how. What a page claims about itself is not
-believed where it can be done without; the caller has to tell genuine rows from others.
+cell on it, by the format in https://www.sqlite.org/fileformat2.html. Data in the header of a page
+are not trusted where they can be avoided; the caller has to tell genuine rows from others.
 """
 
 from __future__ import annotations

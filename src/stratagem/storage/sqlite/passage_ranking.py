@@ -2,8 +2,8 @@
 
 To rank a match FTS5 looks up how long it is, in a table, and goes through the occurrences of each
 term a second time to count them: three quarters of the time of a full-text query. Here the lengths
-are kept in memory once a process has searched some times, and what is read of a term are its
-occurrences, once. The scores are equal, bit for bit: they are made by the same operations in the
+are cached in memory once a process has searched several times, and the occurrences of each term are
+read only once. The scores are equal, bit for bit: they are computed by the same operations in the
 same order.
 """
 
@@ -121,7 +121,8 @@ class LengthCache:
     def get(self, queries: Queries, totals: IndexTotals) -> PassageLengths | None:
         """Return the lengths of all passages that a reader sees; None where they are not kept."""
         kept = self._kept
-        # The totals can be the same by chance: a purge shortens what quotes the purged text.
+        # The totals can be equal by chance, because a purge shortens texts that quote the purged
+        # one.
         generation = queries.number("setting", "vector_generation")
         if kept is not None and kept.generation == generation and kept.totals == totals:
             return kept

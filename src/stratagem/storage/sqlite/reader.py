@@ -34,7 +34,7 @@ Q = TypeVar("Q", bound=Queries)
 
 _FORMATS = Shape[tuple[int, int | None]]()
 _FREQUENCY_ROW = Shape[tuple[str, int]]()
-# What nearly every read asks for, and only a commit changes.
+# State that nearly every read asks for and only a commit changes.
 _OF_STATE = frozenset(
     SQL[name]
     for name in (
@@ -50,7 +50,7 @@ _OF_STATE = frozenset(
     )
 )
 _ANSWERS_MAX = 1_000
-# What FTS5 takes apart, or folds, in a term that is asked for.
+# Characters at which FTS5 would split a term of a query, or which it would fold.
 _NOT_ONE_TERM = re.compile(r"[\x00-\x20\"'\\`\x7fA-Z]")
 
 
@@ -99,7 +99,7 @@ def lookup_reader(
 class _SnapshotQueries(Queries):
     """Statements outside of any transaction.
 
-    In a snapshot, what nearly every read asks of the state is asked once, until somebody commits.
+    In a snapshot, the state that nearly every read asks for is read once, until somebody commits.
     """
 
     __slots__ = ("answers",)

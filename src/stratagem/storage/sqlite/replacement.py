@@ -1,7 +1,7 @@
-"""Writing a damaged database anew, from the events that are in it.
+"""Rewriting a damaged database from its events.
 
-What is made from the log is never repaired in its place: to take a damaged table away SQLite walks
-its pages, and a page number that a flipped bit has changed may be one of the log's. So a database
+Read models are never repaired in place: to drop a damaged table SQLite walks its pages, and a page
+number that a flipped bit has changed may be one of the log's. So a database
 is made beside the old one, event by event, and examined; then its pages are put in the place of the
 old ones, in one transaction. Who reads meanwhile keeps seeing the old ones.
 """
@@ -41,7 +41,7 @@ _OWN_SETTINGS: Final = ("read_models_version", "vector_generation", "embedder")
 
 
 def replace_contents(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
-    """Make a database of the same log, and put its pages in the place of those in use.
+    """Build a database from the same log, and put its pages in place of those in use.
 
     Raises:
         DatabaseCorrupt: Not every event is there, or what was made is not healthy.
@@ -67,7 +67,7 @@ def _copy(
         fill(target, _with_progress(reader.log.events(0), reader.log.head().sequence, progress))
     except (*_UNREADABLE, DatabaseCorrupt, ImportRefused):
         _copy_pages(store, target, progress)
-    # None of these is worth giving up the rest for.
+    # An error in these must not stop the rest.
     with suppress(*_UNREADABLE):
         _copy_settings(connection, target)
     with suppress(*_UNREADABLE):

@@ -59,14 +59,14 @@ else:
 
 __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 
-# What an open database has beside its file; all of it is made again.
+# The files beside an open database; all of them are made again by need.
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
 T = TypeVar("T")
 
 
 class _LastCommit(NamedTuple):
-    """What the last commit knew, and by which version of the file to tell that it still holds."""
+    """The cache of the last commit, and the version of the file for which it is valid."""
 
     connection: apsw.Connection
     data_version: int
@@ -368,7 +368,7 @@ class SqliteStore(SqlStore):
 
 
 def _state(path: str) -> tuple[int, int] | None:
-    """Return what changes with every write to a file."""
+    """Return a value that changes with every write to a file."""
     try:
         found = os.stat(path)  # noqa: PTH116 -- twice as fast, and asked before every read
     except OSError:
@@ -377,7 +377,7 @@ def _state(path: str) -> tuple[int, int] | None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what tells the file at a path from any other."""
+    """Return the identity of the file at a path."""
     try:
         found = os.stat(path)  # noqa: PTH116 -- twice as fast, and asked before every commit
     except OSError:

@@ -1,4 +1,4 @@
-"""One writer at a time, in the order of asking.
+"""A lock that admits one writer at a time, in the order in which they asked.
 
 SQLite's own busy handler polls, and under several writing processes some of them wait for
 seconds. A file lock taken before the transaction begins queues them in the kernel instead.
