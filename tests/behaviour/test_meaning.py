@@ -46,6 +46,13 @@ def test_words_still_count(call: Call) -> None:
     assert call.keys("QX-7731-B")[0] == "serial"
 
 
+@proves("meaning:hybrid")
+def test_a_query_of_marks_alone_is_answered(call: Call) -> None:
+    call.store(key="shout", value="Oh! No! Help!!!")
+
+    assert call.keys("!!!", min_score=0)[0] == "shout"
+
+
 @proves("meaning:at-once")
 def test_the_newest_write_is_found_by_meaning_at_once(call: Call) -> None:
     call.store(key="new", value="Guitars and drums were heard from the stage")

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Final
 
 from stratagem.deferred_tuples import NamedTuple
@@ -174,7 +175,7 @@ def _words_but_times(text: str) -> list[str]:
 
 def _kind_of_answer(words: list[str]) -> _Kind | None:
     """Return what the first question word asks for."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if word in _QUESTION_WORDS:
             kinds = _ASKED_WITH_NEXT.get("what" if word == "which" else word, {})
             return _KINDS.get(_ASKED.get(word) or kinds.get(following, ""))

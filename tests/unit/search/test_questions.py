@@ -81,3 +81,8 @@ def test_names_are_parted_into_words_and_stop_words_left_out() -> None:
     assert telling_words("where is the poolSize of user_db?") == ["pool", "size", "user", "db"]
     assert telling_words("who are you") == ["who", "are", "you"]
     assert telling_words("") == []
+
+
+@pytest.mark.parametrize("asked", ["", "!!!", "… ?"])
+def test_a_query_without_words_asks_for_no_kind_of_answer(asked: str) -> None:
+    assert question(asked).support("on Mondays") == 0
