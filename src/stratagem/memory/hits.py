@@ -15,7 +15,6 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
-from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
@@ -68,8 +67,7 @@ class Page(NamedTuple):
     nearest: Sequence[NamedPlace] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """A version that was found, and what is shown of it."""
 
     ranked: Ranked
@@ -147,8 +145,9 @@ class HitReader:
             for ranked in group:
                 each = self._open(ranked, events[ranked.sequence])
                 judged = self._judge(each)
-                is_hit = judged.score >= self._floor(each)
-                is_weak = judged.score > 0 and len(self._weak) < _NEAREST_MAX
+                score = judged.score
+                is_hit = score >= self._floor(each)
+                is_weak = score > 0 and len(self._weak) < _NEAREST_MAX
                 if not (is_hit or is_weak) or self._is_hidden(each):
                     continue
                 if is_hit:

@@ -189,13 +189,15 @@ def find(words: Sequence[str], asked: frozenset[str], *, most: int) -> Occurrenc
         if word[0] not in initials and word.isascii() and word.isalpha() and word.islower():
             continue
         found = _terms_among(word, initials)
-        if not asked.isdisjoint(found):
-            present.update(asked.intersection(found))
-            start += sum(map(len, words[counted:number])) + number - counted
-            counted = number
-            places += _places(word, start, found, asked)
-            if len(places) >= most:
-                break
+        if found not in asked and (" " not in found or asked.isdisjoint(found.split())):
+            continue
+        terms_found = found.split()
+        present.update(asked.intersection(terms_found))
+        start += sum(map(len, words[counted:number])) + number - counted
+        counted = number
+        places += _places(word, start, terms_found, asked)
+        if len(places) >= most:
+            break
     return Occurrences(places[:most], present or _symbols_among(words, asked))
 
 
@@ -203,7 +205,7 @@ def find_terms(text: str, asked: frozenset[str]) -> set[str]:
     """Return which of some terms a text has."""
     initials = _initials(asked)
     words = text.split()
-    found = {term for word in words for term in _terms_among(word, initials)} & asked
+    found = {term for word in words for term in _terms_among(word, initials).split()} & asked
     return found or _symbols_among(words, asked)
 
 
@@ -220,18 +222,21 @@ def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
     return set(terms(" ".join(words))) & asked
 
 
-def _terms_among(word: str, initials: Collection[str]) -> list[str]:
-    """Return the terms of a word, or none if none of them can begin with one of the initials."""
+def _terms_among(word: str, initials: Collection[str]) -> str:
+    """Return the terms of a word, separated by spaces; "" if none can begin with an initial."""
     found = _CHUNKS.get(word)
     if found is None:
         found = _CHUNKS[word] if _may_have(word, initials) else ""
-    return found.split()
+    return found
 
 
 def _may_have(word: str, initials: Collection[str]) -> bool:
     """Whether a term of a word may begin with an initial: ten times as fast as the analysis."""
     if not word.isascii():
         return True
+    bare = word.strip(_EDGES)
+    if _is_plain(bare):
+        return bare[0] in initials
     return any(initial in initials for initial in map(str.lower, _INITIAL.findall(word)))
 
 

@@ -253,13 +253,19 @@ def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
             starts.append(len(tokens))
             tokens += counts
             roots += [ROOTS[count] for count in counts.values()]
+    if not places:
+        return np.zeros((len(texts), DIMENSIONS), np.float32)
+    ids = np.array(tokens)
+    weights = np.array(roots, np.float32) * model.scale[ids]
+    sums: NDArray[np.float32] = model.table.take(ids, axis=0) * weights[:, np.newaxis]
+    if len(starts) < len(tokens):
+        sums = np.add.reduceat(sums, starts)
+    lengths = np.sqrt(np.vecdot(sums, sums))
+    sums /= np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
+    if len(places) == len(texts):
+        return sums
     rows = np.zeros((len(texts), DIMENSIONS), np.float32)
-    if places:
-        ids = np.array(tokens)
-        weights = np.array(roots, np.float32) * model.scale[ids]
-        sums = np.add.reduceat(model.table[ids] * weights[:, np.newaxis], starts)
-        lengths = np.sqrt(np.vecdot(sums, sums))
-        rows[places] = sums / np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
+    rows[places] = sums
     return rows
 
 

@@ -94,6 +94,8 @@ class Ranked(NamedTuple):
 
     def weigh(self, weight: float) -> Ranked:
         """Return the same with another score."""
+        if weight == 1.0:
+            return self
         return Ranked(self.sequence, self.score * weight, self.cosine, self.passage)
 
 
@@ -627,8 +629,8 @@ def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float6
     """Return the union of two lists, each version once, with both its scores."""
     near, lexical, cosine, _ = found
     there = set(lexical.sequences.tolist())
-    more = np.array([each not in there for each in near.sequences.tolist()], bool)
-    count = int(more.sum())
+    more = [place for place, each in enumerate(near.sequences.tolist()) if each not in there]
+    count = len(more)
     both = MatchedTexts(
         np.concatenate((lexical.sequences, near.sequences[more])),
         np.concatenate((lexical.bm25, np.zeros(count))),

@@ -148,14 +148,19 @@ def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np
     """
     words = _share_of_best(bm25)
     known = ~np.isnan(cosine)
-    if not known.any():
+    if known.all():
+        meaning = _share_of_best(cosine, at_least=NEAR_COSINE)
+        unlike = cosine < UNLIKE_COSINE
+    elif known.any():
+        meaning = _share_of_best(np.where(known, cosine, 0.0), at_least=NEAR_COSINE)
+        unlike = known & (cosine < UNLIKE_COSINE)
+        matched = meaning[known & (words > 0)]
+        meaning = np.where(known, meaning, matched.mean() if len(matched) else 0.0)
+    else:
         return words
-    meaning = _share_of_best(np.where(known, cosine, 0.0), at_least=NEAR_COSINE)
-    unlike = known & (words == 0) & (cosine < UNLIKE_COSINE)
-    matched = meaning[known & (words > 0)]
-    meaning = np.where(known, meaning, matched.mean() if len(matched) else 0.0)
     scores = (words + SEMANTIC_WEIGHT * meaning) / (1.0 + SEMANTIC_WEIGHT)
-    return np.where(unlike, 0.0, scores)
+    scores[unlike & (words == 0)] = 0.0
+    return scores
 
 
 def prior(chars: int | None, raised: bool) -> float:  # noqa: FBT001 -- as a store gives them

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from stratagem import limits
-from stratagem.deferred_dataclasses import dataclass
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.analysis import TermOccurrence, find
 from stratagem.search.passages import span_of
 
@@ -27,8 +27,7 @@ _WORD_CHARS: Final = 32
 _SPANS_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """The displayed part of a text: its best passage, the words around matches, the matched terms.
 
     `passage` is None where the text is short enough to be shown whole.

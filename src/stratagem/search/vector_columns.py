@@ -18,6 +18,7 @@ from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.lineage import OPEN_END
 from stratagem.search.vector_storage import VectorStorage, aligned_array
+from stratagem.storage.sorted_numbers import SortedNumbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -334,9 +335,9 @@ class OwnRows:
 class VectorSnapshot:
     """The header at one moment, and the columns that every search needs.
 
-    These are cached, because they are small: 72 bytes for each vector of 256 numbers, and a copy of
-    half of them for the rows of each of the last few questions. Vectors are not, and quantized
-    ones only where they are not too many and asked for again and again.
+    These are cached, because they are small: 76 bytes or a little more for each vector of 256
+    numbers, and a copy of half of them for the rows of each of the last few questions. Vectors are
+    not, and quantized ones only where they are not too many and asked for again and again.
     """
 
     def __init__(self, columns: VectorColumns) -> None:
@@ -438,6 +439,11 @@ class VectorSnapshot:
     def order(self) -> NDArray[np.int64] | None:
         """The rows in order of sequence; None where they already are."""
         return None if self._is_ascending else np.argsort(self.sequence, kind="stable")
+
+    @cached_property
+    def by_sequence(self) -> SortedNumbers:
+        """The sequences in their order."""
+        return SortedNumbers(self.sequence if self.order is None else self.sequence[self.order])
 
     @cached_property
     def last_change(self) -> int:

@@ -483,15 +483,9 @@ def _find_rows(
     """Return which of some versions have a vector, and the rows of these."""
     if not snapshot.count:
         return np.zeros(len(sequences), bool), np.zeros(0, np.int64)
-    order = snapshot.order
-    by_sequence = snapshot.sequence if order is None else snapshot.sequence[order]
-    # In order they are found three times as fast: each is near the one before it.
-    ascending = np.argsort(sequences)
-    places = np.empty(len(sequences), np.int64)
-    places[ascending] = np.searchsorted(by_sequence, sequences[ascending])
-    np.minimum(places, snapshot.count - 1, out=places)
-    there = by_sequence[places] == sequences
-    return there, places[there] if order is None else order[places[there]]
+    there, places = snapshot.by_sequence.find(sequences)
+    places = places[there]
+    return there, places if snapshot.order is None else snapshot.order[places]
 
 
 def _cosines(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 import stratagem
@@ -19,6 +21,7 @@ from stratagem.storage.sqlite.passage_ranking import (
     IndexTotals,
     LengthCache,
     PassageLengths,
+    PostingCache,
 )
 from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
 from stratagem.storage.sqlite.statements import SQL
@@ -251,6 +254,73 @@ def _assert_ranked_as_by_fts5(db: stratagem.Stratagem) -> None:
         )
     assert len(by_us.scores) >= 3
     assert _columns(by_us) == _columns(by_fts)
+
+
+def test_occurrences_of_one_state_are_not_used_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    path = str(tmp_path / "m.db")
+    with (
+        stratagem.open(path, embedder="none") as db,
+        stratagem.open(path, embedder="none") as other,
+    ):
+        db.memory.store(
+            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
+        )
+        _assert_ranked_as_by_fts5(db)
+        other.memory.store("new", "Ferries wait and wait")
+        _assert_ranked_as_by_fts5(db)
+        db.memory.purge("k1")
+        _assert_ranked_as_by_fts5(db)
+        _assert_ranked_as_by_fts5(other)
+
+
+def test_an_earlier_snapshot_keeps_its_own_occurrences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    with stratagem.open(str(tmp_path / "m.db"), embedder="none") as db:
+        db.memory.store(
+            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
+        )
+        with (
+            ThreadPoolExecutor(1) as another_thread,
+            db.runtime.foundation.store.snapshot() as earlier,
+        ):
+            for _ in range(2):
+                assert earlier.search.document_frequencies(["ferri"]) == {"ferri": 5}
+                another_thread.submit(db.memory.store, "new", "Another ferry").result()
+                another_thread.submit(_assert_ranked_as_by_fts5, db).result()
+                found = earlier.search.passages('"ferri"', weights=WEIGHTS[0], limit=None)
+                assert len(found.scores) == 5
+
+
+@pytest.mark.parametrize("counted_max", [1, 20, 10_000])
+def test_passages_with_a_term_are_counted_as_by_fts5(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch, counted_max: int
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_COUNTED_MAX", counted_max)
+    connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (texts, row)")
+    _fill(connection, random.Random(5), range(1, 100))
+    connection.execute("DELETE FROM texts WHERE rowid >> 8 IN (20, 30, 99)")
+    by_fts, by_us = (
+        search.document_frequencies([*WORDS, "unknown"])
+        for search in _searches(connection, monkeypatch)
+    )
+
+    assert by_us == by_fts
+    assert by_us["w0"] > 20
+
+
+def test_occurrences_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage_ranking, "_POSTING_BYTES_MAX", 100)
+    cache = PostingCache()
+
+    cache.of("state").add({"few": np.zeros(10, np.int64)})
+    assert list(cache.of("state")) == ["few"]
+    cache.of("state").add({"more": np.zeros(10, np.int64)})
+    assert not cache.of("state")
 
 
 @pytest.mark.parametrize("sizes", [b"\xff\xff\xff\xff\xff\x7f", b"\xff", None, "text", 7])

@@ -8,7 +8,7 @@ rows is proved by the contract suite, on each database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from stratagem.engine.lineage import Lineage
@@ -87,6 +87,11 @@ class Queries:
         self._sql = statements.queries
         self._faults = faults
         self._translate = translate
+
+    @property
+    def state(self) -> Hashable:
+        """What all statements see, the same for the same; None where each may see another state."""
+        return None
 
     def rows(self, _shape: Shape[R], name: str, *parameters: Parameter) -> list[R]:
         """Return the rows of a statement, which are tuples of some shape."""

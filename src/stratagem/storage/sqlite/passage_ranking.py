@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -19,15 +20,26 @@ from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries, Shape
+from stratagem.storage.sorted_numbers import SortedNumbers
 from stratagem.storage.sqlite.varints import read_varints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MATCHES_MAX", "IndexTotals", "LengthCache", "PassageLengths", "rank_passages"]
+__all__ = [
+    "MATCHES_MAX",
+    "IndexTotals",
+    "LengthCache",
+    "PassageLengths",
+    "PostingCache",
+    "Postings",
+    "count_passages",
+    "find_postings",
+    "rank_passages",
+]
 
 _LENGTH_ROW: Final = Shape[tuple[int, bytes]]()
-_OCCURRENCES_ROW: Final = Shape[tuple[str | None]]()
+_OCCURRENCES_ROW: Final = Shape[tuple[str, str | None]]()
 
 # FTS5's.
 _K1: Final = 1.2
@@ -42,6 +54,10 @@ _SEARCHES_BEFORE_KEPT: Final = 16
 # Twelve bytes for each.
 _PASSAGES_MAX: Final = 4_000_000
 _PAGE: Final = 100_000
+# Of a term in more passages these are counted by FTS5, which then takes less than reading them.
+_COUNTED_MAX: Final = 5_000
+# Of the terms that were asked for last.
+_POSTING_BYTES_MAX: Final = 4 * 1024 * 1024
 # The lowest bits of an occurrence are the number of a column, those of a row that of a passage.
 _COLUMN_BITS: Final = 2
 _PASSAGE_BITS: Final = 8
@@ -56,9 +72,15 @@ class IndexTotals(NamedTuple):
     @classmethod
     def read(cls, queries: Queries) -> IndexTotals:
         """Return what FTS5 itself keeps a record of; counting would read every passage."""
-        # Damage can leave a record without a number in it.
-        passages, *columns = read_varints(queries.value(bytes, "text_averages") or b"") or [0]
-        return cls(passages, sum(columns))
+        return _read_totals(queries.value(bytes, "text_averages") or b"")
+
+
+# Each search asks three times, and mostly about the same record as the one before.
+@lru_cache(maxsize=16)
+def _read_totals(record: bytes) -> IndexTotals:
+    # Damage can leave a record without a number in it.
+    passages, *columns = read_varints(record) or [0]
+    return IndexTotals(passages, sum(columns))
 
 
 class PassageLengths:
@@ -74,6 +96,7 @@ class PassageLengths:
         self.lengths = lengths
         self.totals = IndexTotals(len(rows), terms)
         self.generation = generation
+        self._sorted = SortedNumbers(rows, _PASSAGE_BITS) if len(rows) else None
 
     @classmethod
     def read(cls, queries: Queries, totals: IndexTotals, generation: int) -> PassageLengths | None:
@@ -104,19 +127,20 @@ class PassageLengths:
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.int32] | None:
         """Return the lengths of some passages in the order of their rows; None where one lacks."""
-        if not len(self.rows) or rows[-1] > self.rows[-1]:
+        if self._sorted is None:
             return None
-        places = self.rows.searchsorted(rows)
-        return None if (self.rows[places] != rows).any() else self.lengths[places]
+        there, places = self._sorted.find(rows)
+        return self.lengths[places] if there.all() else None
 
 
 class LengthCache:
-    """The lengths of a store's passages, shared by all of its readers."""
+    """The lengths of a store's passages, and `postings`, shared by all of its readers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: PassageLengths | None = None
         self._searches = 0
+        self.postings = PostingCache()
 
     def get(self, queries: Queries, totals: IndexTotals) -> PassageLengths | None:
         """Return the lengths of all passages that a reader sees; None where they are not kept."""
@@ -152,9 +176,73 @@ class LengthCache:
         return extended
 
 
+class Postings(dict[str, "NDArray[np.int64]"]):
+    """Where terms occur in the passages of one state: rows in order, with the column of each."""
+
+    size_bytes = 0
+
+    def add(self, more: Mapping[str, NDArray[np.int64]]) -> None:
+        """Add those of further terms."""
+        self.update(more)
+        self.size_bytes += sum(places.nbytes for places in more.values())
+
+
+class PostingCache:
+    """Where the terms occur that were asked for last, at one state of the log.
+
+    Shared by the readers of a store: each says which state it sees.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Hashable, Postings] = (None, Postings())
+
+    def of(self, state: Hashable) -> Postings:
+        """Return what is known of a state, to be added to; those of other states are dropped.
+
+        What a reader adds that sees no certain state, None, is not kept.
+        """
+        if state is None:
+            return Postings()
+        seen, kept = self._kept
+        if seen != state or kept.size_bytes > _POSTING_BYTES_MAX:
+            kept = Postings()
+            self._kept = state, kept
+        return kept
+
+
+def count_passages(queries: Queries, terms: Sequence[str], known: Postings) -> dict[str, int]:
+    """Return in how many passages each of some terms is, unless these are very many.
+
+    Where they occur is added to what is known: mostly the same terms are ranked by afterwards.
+    """
+    read = _read_postings(queries, terms, _COUNTED_MAX)
+    few = {term: places for term, places in read.items() if len(places) < _COUNTED_MAX}
+    known.add(few)
+    return {
+        term: int(np.count_nonzero(_is_other(places >> _COLUMN_BITS)))
+        for term, places in few.items()
+    }
+
+
+def _read_postings(
+    queries: Queries, terms: Sequence[str], most: int = -1
+) -> dict[str, NDArray[np.int64]]:
+    rows = queries.rows(_OCCURRENCES_ROW, "occurrences", queries.array(terms), most)
+    return {term: np.fromstring(places or "", np.int64, sep=",") for term, places in rows}
+
+
+def find_postings(
+    queries: Queries, terms: Sequence[str], known: Postings
+) -> list[NDArray[np.int64]]:
+    """Return where each of some terms occurs; what was not known is added to what is."""
+    unknown = [term for term in terms if term not in known]
+    if unknown:
+        known.add(_read_postings(queries, unknown))
+    return [known[term] for term in terms]
+
+
 def rank_passages(
-    queries: Queries,
-    terms: Sequence[str],
+    occurrences: Sequence[NDArray[np.int64]],
     weights: tuple[float, float, float],
     lengths: PassageLengths,
     limit: int | None,
@@ -164,8 +252,7 @@ def rank_passages(
     `weights` are those of title, body and context. None where the lengths are not those of what is
     found.
     """
-    texts = queries.rows(_OCCURRENCES_ROW, "occurrences", queries.array(terms))
-    lists = [text for (text,) in texts if text]
+    lists = [places for places in occurrences if len(places)]
     if not lists:
         return ScoredPassages.from_rows(())
     counts = _count(lists, weights)
@@ -202,15 +289,17 @@ class _TermCounts(NamedTuple):
     per_term: list[int]
 
 
-def _count(texts: Sequence[str], weights: tuple[float, float, float]) -> _TermCounts:
+def _count(lists: Sequence[NDArray[np.int64]], weights: tuple[float, float, float]) -> _TermCounts:
     """Count the occurrences of terms, each of which has a list of them."""
-    occurrences = np.fromstring(",".join(texts), np.int64, sep=",")
+    occurrences = np.concatenate(lists)
     rows = occurrences >> _COLUMN_BITS
     is_first = _is_other(rows)
-    begins = list(accumulate((text.count(",") + 1 for text in texts[:-1]), initial=0))
+    begins = list(accumulate(map(len, lists[:-1]), initial=0))
     is_first[begins] = True
-    places = is_first.cumsum() - 1
     each = np.array(weights)[occurrences & (1 << _COLUMN_BITS) - 1]
+    if is_first.all():
+        return _TermCounts(rows, each, [*map(len, lists)])
+    places = is_first.cumsum() - 1
     ends = [*places[begins[1:]].tolist(), int(places[-1]) + 1]
     per_term = [end - begin for begin, end in pairwise((0, *ends))]
     return _TermCounts(rows[is_first], _add_up(places, each), per_term)

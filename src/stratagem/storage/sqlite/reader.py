@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeVar, cast
 
 import apsw
@@ -24,6 +24,10 @@ from stratagem.storage.sqlite.passage_ranking import (
     MATCHES_MAX,
     IndexTotals,
     LengthCache,
+    PassageLengths,
+    Postings,
+    count_passages,
+    find_postings,
     rank_passages,
 )
 from stratagem.storage.sqlite.statements import SQL, STATEMENTS, statement
@@ -33,6 +37,7 @@ __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make
 Q = TypeVar("Q", bound=Queries)
 
 _FORMATS = Shape[tuple[int, int | None]]()
+_HEAD_ROW = Shape[tuple[int, int, bytes]]()
 _FREQUENCY_ROW = Shape[tuple[str, int]]()
 # State that nearly every read asks for and only a commit changes.
 _OF_STATE = frozenset(
@@ -108,6 +113,13 @@ class _SnapshotQueries(Queries):
         super().__init__(*given, **named)
         # None outside of snapshots: each statement then sees the newest state.
         self.answers: dict[object, list[tuple[object, ...]]] | None = None
+
+    @property
+    def state(self) -> Hashable:
+        if self.answers is None:
+            return None
+        # A purge writes no event that says so, and begins another generation.
+        return self.number("setting", "vector_generation"), self.row(_HEAD_ROW, "head")
 
     def _fetch_all(self, sql: str, parameters: Sequence[Parameter]) -> list[tuple[object, ...]]:
         answers = self.answers
@@ -237,15 +249,25 @@ class SqliteSearch(SqlSearch):
         self, terms: Sequence[str], weights: tuple[float, float, float], limit: int | None
     ) -> ScoredPassages | None:
         """Return the best passages, ranked here; None where FTS5 has to be asked."""
+        lengths = self._current_lengths(terms)
+        if lengths is None:
+            return None
+        occurrences = find_postings(self._queries, terms, self._known_postings())
+        return rank_passages(occurrences, weights, lengths, limit)
+
+    def _current_lengths(self, terms: Sequence[str]) -> PassageLengths | None:
+        """Return the lengths of all passages; None where some terms have to be asked of FTS5."""
         if self._lengths is None or any(map(_NOT_ONE_TERM.search, terms)):
             return None
         lengths = self._lengths.get(self._queries, IndexTotals.read(self._queries))
-        if lengths is None:
-            return None
-        if not self._has_occurrences:
+        if lengths is not None and not self._has_occurrences:
             self._queries.run("occurrences_table")
             self._has_occurrences = True
-        return rank_passages(self._queries, terms, weights, lengths, limit)
+        return lengths
+
+    def _known_postings(self) -> Postings:
+        assert self._lengths is not None
+        return self._lengths.postings.of(self._queries.state)
 
     def shown_traits(
         self,
@@ -262,8 +284,15 @@ class SqliteSearch(SqlSearch):
         return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
 
     def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
-        # As one statement: opening the table of terms takes as long as finding three of them.
-        return dict(self._queries.rows(_FREQUENCY_ROW, "terms_documents", _json_array(terms)))
+        counts: dict[str, int] = {}
+        if self._current_lengths(terms) is not None:
+            counts = count_passages(self._queries, terms, self._known_postings())
+        others = [term for term in terms if term not in counts]
+        if others:
+            # As one statement: opening the table of terms takes as long as finding three of them.
+            rows = self._queries.rows(_FREQUENCY_ROW, "terms_documents", _json_array(others))
+            counts |= dict(rows)
+        return counts
 
     def text_count(self) -> int:
         return IndexTotals.read(self._queries).passages
