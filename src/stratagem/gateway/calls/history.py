@@ -109,7 +109,7 @@ def statistics(reader: Reader, view: View, tool: str) -> ToolStatistics:
 
 
 def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, ToolPerformance]:
-    """Return what a list shows of how tools do: the newest calls are enough for that."""
+    """Return the performance of tools for a list, from their newest calls."""
     worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK)
     failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
     found: dict[str, ToolPerformance] = {}
@@ -129,7 +129,7 @@ def _durations(reader: Reader, view: View, tool: str) -> list[float]:
 
 
 def _was_run(record: ExecutionRecord) -> bool:
-    """Whether a call came to the tool: how long a refusal took says nothing about the tool."""
+    """Whether a call reached the tool: the duration of a refusal is no evidence about the tool."""
     return is_evidence(record.get("error") or {}) and not record.get("cached")
 
 

@@ -1,11 +1,11 @@
 """Calls that are not run twice: a repeat under the same request id gets the first one's outcome.
 
-Whoever does not know whether a call got through sends it again under the same id. The id is
-claimed in the database before the tool is run, with the execution it stands for; whoever finds it
-claimed is answered from the record of that execution, whichever process ran it. What is refused
-before it is run claims nothing, so that it can be sent again when the reason is gone. A claim
-without a record means that a process ended in the middle: nobody knows whether the tool did its
-work, so that nobody runs it again unasked.
+A client that does not know whether a call succeeded repeats it under the same idempotency key. The
+key is claimed in the database, together with the execution id, before the tool is run; a call that
+finds its key claimed is answered from the record of that execution, whichever process ran it. A
+call that is refused before it runs claims nothing, so that it can be repeated later. A claim
+without a record means that a process was killed during the call: the outcome is unknown, so the
+tool is not run again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OPERATION: Final = "tool_execute"
 
 
 class _Claimed(TypedDict):
-    """What an id stands for; the first releases did not note with which rights it was claimed."""
+    """The claim of a key; the first releases did not record the caller's rights with it."""
 
     executionId: str
     reach: NotRequired[str]
@@ -61,7 +61,7 @@ class _Claim:
     request_id: str
 
     def made_by(self) -> str | None:
-        """Return the execution that the id stands for, if it stands for any."""
+        """Return the execution that claimed the key, if there is one."""
 
         def refuse(_transaction: Transaction) -> NoReturn:
             raise _UnclaimedError
@@ -127,7 +127,7 @@ class IdempotentCalls:
         self._under_way: dict[tuple[str, str], asyncio.Future[None]] = {}
 
     async def execute(self, call: Call, request_id: str) -> CallAnswer:
-        """Run a call, or return what came of it when it was run.
+        """Run a call, or return the outcome of its first run.
 
         Raises:
             RequestReused: The id was used for something else, or nobody knows what came of it.
@@ -162,7 +162,7 @@ class IdempotentCalls:
         return finished.answer()
 
     async def _await_outcome(self, execution_id: str, call: Call) -> CallAnswer:
-        """Return what came of an execution, waiting a while for one that is still under way."""
+        """Return the outcome of an execution, waiting a while if it is still running."""
         until = time.monotonic() + limits.REPEAT_SECONDS_MAX
         while (record := await asyncio.to_thread(self._find_record, execution_id, call)) is None:
             if time.monotonic() >= until:

@@ -1,4 +1,4 @@
-"""What Prometheus reads: calls, errors, how long they took, the cache, the breakers, the queue.
+"""Metrics for Prometheus: calls, errors, durations, the cache, the breakers, the queue.
 
 Calls are counted as they end, on the home loop; everything else is read when the page is. The page
 itself is written by Prometheus's own library, which is imported when it is first asked for.
@@ -30,7 +30,7 @@ _BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 )  # fmt: skip
 _STATES: Final = {"closed": 0, "half-open": 1, "open": 2}
-# Stands for the tools beyond so many: each label costs whoever reads the page.
+# The label of all tools beyond the limit: each label has a cost for Prometheus.
 _OTHER: Final = "(other)"
 
 

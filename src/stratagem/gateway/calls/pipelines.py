@@ -1,6 +1,7 @@
 """Pipelines as the gateway runs them: each step is a call, and each event of a step is in the log.
 
-A run that a crash cut off is resumed from its events: what had ended is never called again.
+A run that was interrupted by a crash is resumed from its events: finished steps are never called
+again.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Pipelines:
         """
         begun, contents, purged = await asyncio.to_thread(self._read_run, run_id, call.branch)
         if not call.caller.sees_contents_of(begun["caller"]):
-            # What its steps have given was for whoever began it.
+            # The results of its steps are for the caller who began it.
             raise _unknown_run(run_id)
         if "success" in begun:
             raise ValidationFailed(
@@ -106,7 +107,7 @@ class Pipelines:
                 hint="Check what it did, and run the pipeline again from the start.",
             )
         if any(each.pop("masked", False) for each in (begun, *contents)):
-            # With a mask in place of a value another call would be made than was meant.
+            # A masked value would change the arguments of the next call.
             raise ValidationFailed(
                 f"The run {run_id} used values that may be secret, so it was not stored.",
                 field="runId",
@@ -116,7 +117,8 @@ class Pipelines:
         pipeline = parse_pipeline(begun["definition"])
         required = await self._required_arguments(pipeline, call)
         state = resume(pipeline, begun["input"], events, required)
-        # What is left to do was written down by whoever began it, perhaps in a saved pipeline.
+        # The remaining steps were written by the caller who began the run, perhaps in a saved
+        # pipeline.
         call = replace(call, caller=call.caller.without_person())
         with self._work.track(self._item(run_id, pipeline.name, call)) as item:
             await self._append(call, None, self._work.note(item))
@@ -136,7 +138,7 @@ class Pipelines:
     ) -> PipelineResult:
         """Run to the end, or until somebody cancels it: such a run is not resumed.
 
-        One that is cut off otherwise keeps its note, by which it is found.
+        A run that ends in any other way keeps its note, so that it can be found and resumed.
         """
         try:
             return await self._continue_run(item, begun, pipeline, state, call)
@@ -290,7 +292,7 @@ class PipelineRunner:
         call = Call(
             tool=run.tool,
             arguments=run.arguments,
-            # Whoever saved it wrote the steps: a person who calls it has not said them.
+            # The steps were written by the author of the pipeline, not by the person who calls it.
             caller=run.caller.without_person(),
             branch=run.branch,
             depth=run.depth,

@@ -67,7 +67,7 @@ class Recorder:
         self._queue: queue.Queue[QueueItem | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        # Set while somebody waits for what was added.
+        # Set while somebody waits until everything is written.
         self._hurry = threading.Event()
         self.lost = 0
 
@@ -143,7 +143,7 @@ class Recorder:
         batch: list[PendingExecution | PendingEvents] = []
         waiting: list[Callable[[], object] | threading.Event] = []
         item = self._queue.get()
-        # To be woken for each of them would hold up the loop that the calls run on.
+        # Waking up for each of them would slow down the loop that the calls run on.
         self._hurry.wait(limits.RECORD_SECONDS / 2)
         self._hurry.clear()
         while item is not None:

@@ -1,4 +1,4 @@
-"""Results that need not be computed again: the least recently used go first.
+"""The cache of results: the least recently used are dropped first.
 
 Calls use the cache on the home loop, upkeep (`configure`, `clear`) from other threads: hence the
 lock. Each server has a cache of its own; its limits are a record of the log that all servers of a
@@ -213,7 +213,7 @@ class CacheSettings:
             self._version = settings.version
             self._cache.configure(**settings.rules)
         if settings.forgotten[-1] != self._purged_at:
-            # Another process has purged something: results from before are not held on to.
+            # Another process has purged something: older results are dropped.
             self._purged_at = settings.forgotten[-1]
             self._cache.clear()
         return settings.forgotten

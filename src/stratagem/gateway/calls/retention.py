@@ -1,10 +1,10 @@
-"""Forgetting: executions that are old enough lose what they were called with and what they gave.
+"""Retention: old executions lose their arguments and results.
 
-What goes is the content of the events, by the store's purge: arguments, results and messages are
-erased from the log, from every branch and every past moment. The chain of hashes stays whole.
+The content of their events is erased by the store's purge: arguments, results and messages are gone
+from the log, from every branch and every past moment. The hash chain stays intact.
 
-The log is looked through once: where the last look ended is kept as a setting of the database. A
-pass takes a bounded number of records, because erasing makes the read models anew.
+The log is scanned once: the position of the last scan is stored as a setting of the database. A
+pass erases a bounded number of records, because erasing rebuilds the read models.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOOKED_TO: Final = "executions_erased_to"
 
 
 class Retention:
-    """Forgetting, for one caller."""
+    """Retention for one caller."""
 
     def __init__(self, foundation: Foundation, caller: Caller, *, recorder: Recorder) -> None:
         self._foundation = foundation
@@ -48,12 +48,12 @@ class Retention:
         self._caller = caller
 
     def erase(self, given: inputs.RetentionInput) -> ErasedExecutions:
-        """Erase what executions that are old enough were called with, and what they gave."""
+        """Erase the arguments and results of old executions."""
         self._recorder.settle()
         return erase_old(self._foundation, self._caller, days=given.days, preview=given.preview)
 
     def purge(self, given: inputs.ToolPurgeInput) -> PurgedToolRecord:
-        """Erase a tool with every version of it, or what is recorded of one call."""
+        """Erase a tool with all its versions, or the record of one call."""
         self._recorder.settle()
         with self._foundation.store.snapshot() as reader:
             kind, records, sequences = _find_records(reader, given.record_id)
@@ -170,7 +170,7 @@ def _is_forgotten(foundation: Foundation, event: Event) -> bool:
 def _older(foundation: Foundation, after: int, until: int, now: int) -> Iterator[Event]:
     """Return the events before a moment of the clock; later ones are not even read.
 
-    One of a clock that ran ahead is as old as the next event of a clock that was right.
+    An event of a clock that ran ahead counts as old as the next event with a right clock.
     """
     undated: list[Event] = []
     for event in foundation.store.log(after):

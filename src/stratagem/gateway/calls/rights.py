@@ -1,8 +1,8 @@
-"""Who may call which tool: asked on the one path of a call, before anything else is told.
+"""Who may call which tool: checked on the path of every call, before any other answer is given.
 
-A call is held against the sets of tools that the caller's token names, and against what the tool
-says about its callers. Every step of a pipeline and every call of a batch is a call of its own, so
-that nothing gets round either.
+A call is checked against the sets of tools that the caller's token names, and against the rights of
+the tool. Every step of a pipeline and every call of a batch is checked as a call of its own, so
+that neither can be bypassed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Admission", "ToolRights"]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """On which terms a call may be made."""
+    """The terms on which a call is admitted."""
 
     read_only: bool = False
     approval: bool = False
@@ -147,9 +147,9 @@ class ToolRights:
 
 
 def _rights_of(first: Tool, tool: Tool) -> list[Mapping[str, Any]]:
-    """Return what a tool says about its callers: on the default branch, and on the call's.
+    """Return the rights of a tool on the default branch and on the call's branch.
 
-    A branch forked from before somebody said it does not get round it.
+    So a branch that was forked before rights were set cannot bypass them.
     """
     own: Mapping[str, Any] = tool.content.get("rights") or {}
     default: Mapping[str, Any] = first.content.get("rights") or own
@@ -170,7 +170,7 @@ def _check_callers(tool: Tool, rights: Mapping[str, Any], caller: Caller) -> Non
 
 
 def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
-    """Return the set by which a caller may call a tool: the one that asks for least."""
+    """Return the set by which a caller may call a tool: the least restrictive one."""
     having = [each for each in sets.values() if each.has(tool)]
     fitting = [each for each in having if not each.read_only or is_read_only(tool)]
     if not fitting:

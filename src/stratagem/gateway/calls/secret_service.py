@@ -132,7 +132,7 @@ class SecretService:
         def work(transaction: Transaction) -> WithdrawnGrants:
             view = self._foundation.views.view(transaction, DEFAULT_BRANCH)
             count = withdraw_grants(transaction, view, tool, name, "withdrawn")
-            # What was computed with it goes with it, on every server.
+            # Results that were computed with it are dropped too, on every server.
             result_cache.forget_results(transaction, view, tool)
             return {"tool": tool, "name": name, "withdrawn": count}
 
@@ -169,7 +169,7 @@ class SecretService:
         return entry
 
     def _require_host(self, given: inputs.GrantInput) -> None:
-        """Ask for the word of whoever the machine is: the secret is one of its environment."""
+        """Require an administrator of the machine: the secret is from its environment."""
         self._caller.require_person(
             "gateway",
             "secret_grant",

@@ -40,7 +40,10 @@ def span_of(call: Call, execution_id: str) -> AbstractContextManager[Any]:
 
 
 def describe(span: Any, tool: Tool, record: ExecutionRecord, data: bytes | None) -> None:
-    """Say in a span how a call ended; with what, and what it gave, only if somebody asks for it."""
+    """Record in a span how a call ended.
+
+    Arguments and result only if contents are to be captured.
+    """
     if span is None or not span.is_recording():
         return
     span.set_attributes(

@@ -1,10 +1,10 @@
 """Work in progress: calls, batches and pipelines that run, so that they can be found and stopped.
 
-What runs here is known in memory. What takes longer than a moment is noted in the database too, so
-that other processes (another worker, the command line) can list it and ask for its end; the process
-that runs it looks for such requests as long as it lasts. Work whose process was silent for long, or
-has forgotten it, is lost: nobody goes on with it. A pipeline is noted with its first event, so that
-one that was cut off is found, and can be resumed.
+Work of this process is tracked in memory. Work that takes longer than a moment is also noted in the
+database, so that other processes (another worker, the command line) can list it and request its
+cancellation; the process that runs it polls for such requests. Work whose process was silent for
+long, or no longer knows it, is lost. A pipeline is noted with its first event, so that an
+interrupted one can be found and resumed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 _BRANCH: Final = "default"
 _MICROSECONDS: Final = 1_000_000
-# Told of each piece of work that a caller has begun, with its id.
+# Called with the id of each piece of work that a caller begins.
 StartReport = Callable[["WorkItem"], None]
 _STARTS: ContextVar[StartReport | None] = ContextVar("starts", default=None)
 
@@ -89,7 +89,7 @@ class WorkItem:
     def was_cancelled(self) -> bool:
         """Whether a cancellation that arrived was meant for this work alone.
 
-        The task goes on then: whatever the work is a part of was not cancelled.
+        The task then continues: the work that this is a part of was not cancelled.
         """
         assert self.task is not None
         return self.cancelled and not self.task.uncancel()
@@ -115,7 +115,10 @@ def cancellation_error(what: str, execution_id: str) -> ExecutionFailed:
 
 @dataclass(slots=True)
 class WorkInProgress:
-    """What runs in this process, and the notes of all. Runs on the home loop, but for the notes."""
+    """The work of this process, and the notes of all processes.
+
+    Runs on the home loop, except for the notes.
+    """
 
     foundation: Foundation
     recorder: Recorder
@@ -181,7 +184,7 @@ class WorkInProgress:
         self._write([Draft(names.RESULT_KEPT, content, names.RESULTS, names.task_key(item.id))])
 
     def keep_outcome(self, item: WorkItem, branch: str, outcome: WorkOutcome) -> None:
-        """Keep what came of detached work that has no record of its own, masked like one."""
+        """Store the outcome of detached work without a record of its own, masked like a record."""
         said = mask_json({"answer": outcome.get("answer")}, self.foundation.redaction)
         kept = {**outcome, **said} if "answer" in outcome else {**outcome}
         content = {"executionId": item.id, "caller": item.caller.actor, "outcome": kept}

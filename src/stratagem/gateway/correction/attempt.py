@@ -1,9 +1,9 @@
 """One attempt to find out what a call meant.
 
-An attempt walks through the schema and the value together. Where the validator takes the value,
-it is left alone. Where it does not, every form that the value may stand for is tried, and forms
-may follow one another: JSON in text, a list in it, text in the list that should be numbers.
-Every form that is kept was accepted by the validator of its place.
+An attempt walks through the schema and the value together. A value that the validator accepts is
+left unchanged. Otherwise every form that the value may stand for is tried, and forms may be nested:
+JSON in text, a list in it, text in the list that should be numbers. Every form that is kept was
+accepted by the validator of its place.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _never() -> bool:
 
 
 class Attempt:
-    """What belongs to one call: its policy, what was learned, and how much work is left."""
+    """The state of correcting one call: its policy, the lessons, and the remaining work."""
 
     def __init__(
         self,
@@ -177,10 +177,10 @@ class Attempt:
 
 
 def _without_detours(readings: list[Reading]) -> list[Reading]:
-    """Leave out certain readings that only go on where another one has arrived.
+    """Leave out certain readings that only continue another one that already fits.
 
-    That is the list of a value where the tool takes the value itself, and what a value was turned
-    into further although it fitted.
+    These are the list of a value where the tool takes the value itself, and further conversions of
+    a value that fits.
     """
     certain = [reading for reading in readings if reading.certain]
     return [one for one in readings if not (one.certain and any(_beyond(one, o) for o in certain))]

@@ -1,9 +1,9 @@
 """Correcting one call: the arguments to run with, or why there are none.
 
-The order of things: arguments that the schema accepts are handed back untouched, unless a name in
-them is a slip that an open schema only happens to allow (`open_names`). Others are read
-(`attempt`), every reading is validated against the whole schema, and the best one is applied if
-it is certain and the policy lets it. Anything else is offered.
+Arguments that the schema accepts are returned unchanged, unless a name in them is a slip that an
+open schema only happens to allow (`open_names`). Others are interpreted (`attempt`), every reading
+is validated against the whole schema, and the best one is applied if it is certain and the policy
+allows it. Other readings are offered.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _decide(
 
 
 def _as_given(schema: Ready, arguments: Any, found: Correction) -> Correction:
-    """Return valid arguments as they came where their odd names lead to nothing else."""
+    """Return valid arguments unchanged if their unknown names do not lead to a correction."""
     valid = isinstance(arguments, dict) and schema.bounds.accepts(arguments)
     return Correction(arguments) if valid and not found.candidates else found
 

@@ -2,9 +2,9 @@
 
 Where elements are numbers or listed values, the schema decides: each part fits, the whole does
 not. Where elements are text, the whole would fit as one element just as well, so the text itself
-has to show that it is a list. Whatever speaks for one element with a comma in it ("Los Angeles,
-CA", "Doe, Jane", "March 5, 2024", a sentence, a title) makes the list doubtful, and both
-readings are offered.
+has to show that it is a list. Any sign of a single element with a comma in it ("Los Angeles, CA",
+"Doe, Jane", "March 5, 2024", a sentence, a title) makes the list doubtful, and both readings are
+offered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a correction is made of.
+"""The types of a correction.
 
 A *change* is one step at one place. A *candidate* is a set of changes after which the schema
 accepts the arguments. A *correction* is the answer to one call: what was wrong, the arguments to
@@ -51,8 +51,8 @@ _TIPS: Final[Mapping[str, str]] = {
     "permissionDenied": "Ask the operator of the server for the permission.",
     "notFound": "Check that what the arguments name exists.",
 }
-# A meaning is certain when even the cautious end of the belief (it errs once in twenty) lies
-# this high: about nine successes without a failure.
+# A meaning is certain when the 5 % quantile of its belief is this high: about nine successes
+# without a failure.
 CERTAIN_LOW_MIN: Final = 0.75
 
 
@@ -70,7 +70,7 @@ class Strategy(StrEnum):
 
 
 class Risk(StrEnum):
-    """What could go wrong: nothing is lost, something is moved, something is guessed."""
+    """The risk of a change: nothing is lost, something is moved, or something is guessed."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -257,7 +257,7 @@ class Hint(NamedTuple):
 class Learned(Protocol):
     """What successful calls of one tool have taught, as the correction sees it.
 
-    The correction keeps nothing: whoever keeps patterns hands them in behind this protocol.
+    The correction has no state of its own: lessons are passed in through this protocol.
     """
 
     def hints(self, kind: HintKind, path: str, form: str) -> Sequence[Hint]:

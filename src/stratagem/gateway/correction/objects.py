@@ -1,8 +1,8 @@
 """Objects: names that are wrong, missing, in the wrong place or not wanted.
 
 The arguments are first put into place (a wrapper taken off, a property moved to the depth where
-its name belongs), then every property is read by itself. A *slot* is what becomes of one given
-property; its readings are tuples of (name, value) to put into the result, none when it is dropped.
+its name belongs), then every property is read by itself. A *slot* holds the readings of one given
+property: tuples of (name, value) to put into the result, empty if it is dropped.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class _Sorting:
     def _surest(self, meant: str, likely: list[NameMatch], missing: list[str]) -> NameMatch:
         """Return what a few earlier calls meant by a name, by the best reason there is for it.
 
-        That somebody confirmed it must not make it less likely than it was by its name alone.
+        A confirmation must not make it less likely than its name alone does.
         """
         reasons = {match.pattern for match in likely if match.name == meant and len(likely) == 1}
         if not likely and missing == [meant]:
@@ -224,7 +224,7 @@ class _Sorting:
         elif not any(one.certain for one in found):
             only = not found and len(missing) == 1 and missing[0] not in self.claims
             if slip_for(self.node, key, self.value) is not None:
-                # Given alone it would be looked into, so it does not stay as if nothing were wrong.
+                # Given alone it would be examined, so it is not passed on silently.
                 found += self._keep_allowed(key, item)
             else:
                 found += self._drop_or_keep(key, absent, resembling=bool(meant))

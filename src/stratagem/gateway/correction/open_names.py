@@ -1,8 +1,8 @@
 """Names that an open schema allows, but does not know.
 
 Most servers publish schemas without `additionalProperties`. A validator then takes any other name,
-and the server does without it: the misspelled option of a call is lost, and nobody is told. So a
-name that a schema does not have is looked at even where the validator takes the call:
+and the server ignores it: the misspelled option of a call is lost without an error. So a name that
+a schema does not have is examined even if the validator accepts the call:
 
 * another spelling of a parameter that is not given is that parameter: `maxResults`, `max_results`;
 * a slip, a plural or a short form of one is offered as that parameter;

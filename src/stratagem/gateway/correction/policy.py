@@ -1,8 +1,8 @@
 """What a workspace allows corrections to do.
 
-A policy can only withhold: what is not certain is never applied, whatever the thresholds say.
-Settings have the names of the document (`confidenceThreshold`, `maxRetries`, `strategies`);
-where it defines a preset twice, the stricter value of each setting holds.
+A policy can only restrict: an uncertain correction is never applied, whatever the thresholds are.
+Settings have the names of the document (`confidenceThreshold`, `maxRetries`, `strategies`); where
+it defines a preset twice, the stricter value of each setting holds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Policy:
     debug_mode: bool = False
 
     def uses(self, strategy: Strategy) -> bool:
-        """Tell whether a strategy may be tried at all."""
+        """Say whether a strategy may be used."""
         return self.enabled and self.strategies.get(strategy, StrategySetting()).enabled
 
     def withholds(

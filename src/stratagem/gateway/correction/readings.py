@@ -32,7 +32,7 @@ class Reading(NamedTuple):
 
 
 def confidence(changes: Iterable[CorrectionStep]) -> float:
-    """Return how likely all changes are right; certain ones do not wear each other down."""
+    """Return the probability that all changes are right; certain changes do not lower it."""
     listed = list(changes)
     certain = [change.confidence for change in listed if change.certain]
     return min(certain, default=1.0) * prod(
@@ -41,7 +41,7 @@ def confidence(changes: Iterable[CorrectionStep]) -> float:
 
 
 def identity(value: Any) -> bytes:
-    """Return what tells values apart: 1, 1.0 and true are three."""
+    """Return the identity of a value: 1, 1.0 and true are three different ones."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:

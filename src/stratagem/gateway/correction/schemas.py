@@ -1,10 +1,10 @@
 """A schema, made ready for correcting against it.
 
-The validator alone decides what is right; it sees the schema as it was written. To find out what
-could be meant, a schema is also read as *nodes*: what is expected at one place, with references
-followed and `allOf` taken together. A node may know less than the validator (conditions,
-dependencies, patterns of names): then something is not found, but nothing wrong is let through,
-because every result is validated against the whole schema in the end.
+Only the validator decides what is valid; it sees the original schema. To find possible meanings, a
+schema is also read as *nodes*: the expectation at one place, with references followed and `allOf`
+merged. A node may know less than the validator (conditions, dependencies, patterns of names): then
+a correction may be missed, but no wrong one is accepted, because every result is validated against
+the whole schema in the end.
 
 Nodes are made when they are first looked at, so a schema that contains itself costs nothing.
 """
@@ -370,8 +370,8 @@ def _types(view: Mapping[str, Any]) -> frozenset[str]:
 def _flat(owner: Ready, schema: Any, followed: set[str]) -> dict[str, Any]:
     """Return the keywords of a schema and of what it refers to.
 
-    A reference is followed once: to hold twice means no more than to hold. Whoever followed each
-    would double the work with every level of a schema that refers to itself twice.
+    A reference is followed only once, because applying it twice changes nothing. Following each
+    occurrence would double the work with every level of a schema that refers to itself twice.
     """
     if not isinstance(schema, dict) or len(followed) > _REFERENCES_MAX:
         return {}

@@ -1,9 +1,9 @@
 """Words that names of parameters are made of: what some always mean, and which words there are.
 
-A name made of real words is no misspelling of another, however near it is. The words are those of
-the embedder in `search/model`, numbered by how common they are: first those of general English,
-then those of programming. They are read when the first name is compared with another, which takes
-about 20 ms; nothing else about a correction depends on a file.
+A name made of real words is no misspelling of another, however similar they are. The words are
+those of the embedder in `search/model`, numbered by how common they are: first those of general
+English, then those of programming. They are read when the first name is compared with another,
+which takes about 20 ms; nothing else about a correction depends on a file.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Corrections at work: the policy that holds, the lessons of earlier calls, and reports on both."""
+"""Corrections in use: the policy in force, the lessons of earlier calls, and reports on both."""

@@ -31,7 +31,7 @@ _KEPT_MAX: Final = 10_000
 
 
 class AttemptKey(NamedTuple):
-    """Whose attempts at what: an actor, the agent it speaks for, a branch and a tool."""
+    """The key of attempts: an actor, the agent it speaks for, a branch and a tool."""
 
     actor: str
     agent: str | None
@@ -117,7 +117,7 @@ class OfferCache:
         self.clear()
 
     def clear(self) -> None:
-        """Let go of every offer."""
+        """Drop every offer."""
         self._offers: LRUCache[tuple[str, str, str], CachedOffer] = LRUCache(_KEPT_MAX)
 
     def put(self, caller: str, tool: str, offered: CachedOffer) -> str:

@@ -108,7 +108,7 @@ def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> CallProf
 
 
 def profile_of(calls: Iterable[Any], schema: Any) -> CallProfile:
-    """Count what stood where in the arguments of calls."""
+    """Count the types and values at each place of the arguments of calls."""
     profile = CallProfile()
     for arguments in calls:
         if not isinstance(arguments, Mapping):
@@ -184,7 +184,7 @@ _CONFIDENCE_MAX: Final = 0.9
 def usual_values(
     tool: Tool, arguments: Any, found: Correction, profile: CallProfile
 ) -> Candidate | None:
-    """Return arguments completed by what calls of the tool usually give, if that makes them fit."""
+    """Return arguments completed by the usual values of the tool, if that makes them valid."""
     missing = [fault for fault in found.errors if fault.type is FaultType.MISSING_REQUIRED]
     if not isinstance(arguments, dict) or len(missing) != len(found.errors) or not missing:
         return None

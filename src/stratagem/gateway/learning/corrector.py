@@ -115,7 +115,7 @@ class OutcomeRecorder:
         applied: AppliedCorrection,
         worked: bool | None,  # noqa: FBT001 -- None: the tool said nothing
     ) -> None:
-        """Count a correction by how its call ended; one that nothing is known of is not counted."""
+        """Count a correction by the outcome of its call; an unknown outcome is not counted."""
         if worked is None:
             self._breakers.leave(tool.name)
             self._record_unjudged(tool, call, record, applied)
@@ -183,7 +183,7 @@ class OutcomeRecorder:
     def _count(
         self, tool: Tool, call: Call, lessons: list[Lesson], drafts: list[Draft], *, held: bool
     ) -> None:
-        """Write events, with those that count lessons, and tell of what these change."""
+        """Write events together with the counts of lessons, and publish the resulting changes."""
         if lessons:
             # Names of a caller's own are values, and teach nothing about other calls.
             names_known = property_names(tool.content["inputSchema"])
@@ -339,7 +339,7 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_MAX: Final = 10_000
 _LOSING_SECONDS: Final = 60.0
-# These blame the tool, and yet it said nothing about its arguments.
+# These errors blame the tool, although they are no evidence about the arguments.
 _NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
 
 
@@ -401,13 +401,13 @@ class LearningCorrector:
         self.advice = DebuggingAdvice(advisor, recorder.do, failure_history)
         self._offers = OfferCache()
         self._refused = _no_refusals()
-        # The last purge whose copies were let go of.
+        # The last purge after which copies were dropped.
         self._purged_at = 0
         # How many records were lost, and until when more may be.
         self._lost = (0, 0.0)
 
     def forget_copies(self) -> None:
-        """Let go of whatever quotes arguments or records: something was purged."""
+        """Drop all cached copies of arguments and records: something was purged."""
         self._offers.clear()
         self._refused = _no_refusals()
         self.evaluator.cache.clear()
@@ -496,7 +496,7 @@ class LearningCorrector:
         return self.attempts.number(attempt_key(call, tool.name))
 
     async def _read_policy(self, tool: Tool, call: Call) -> EffectivePolicy:
-        """Read what the correction of a call takes; the home loop waits for no network."""
+        """Read what the correction of a call needs, without blocking the home loop."""
         return await self._foundation.read_async(
             partial(self._read_current_policy, tool.name, call.branch)
         )
@@ -512,7 +512,7 @@ class LearningCorrector:
         return self.evaluator.look(tool, branch)
 
     async def _evaluate(self, tool: Tool, call: Call, in_force: EffectivePolicy) -> Correction:
-        """Return what the engine makes of a call, in a thread where that takes a while."""
+        """Return the engine's correction of a call, computed in a thread if that takes long."""
         teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
         evaluate = partial(
             self.evaluator.evaluate, tool, call.arguments, call.branch, teacher, in_force=in_force
@@ -526,7 +526,7 @@ class LearningCorrector:
     def _decide(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float
     ) -> CorrectionDecision:
-        """Return what becomes of a call: it is corrected, or refused with offers."""
+        """Return the decision about a call: it is corrected, or refused with offers."""
         attempt = self._attempt(tool, call)
         if call.correction_id is not None:
             chosen, found = self._find_confirmed(tool, call, found, policy)
@@ -646,7 +646,7 @@ class LearningCorrector:
     def _candidates(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
     ) -> list[Candidate]:
-        """Return what is offered, best first, each with the confidence that its past leaves it."""
+        """Return the offers, best first, each with its confidence lowered by past failures."""
         candidates = [
             self.evaluator.lower_confidence(tool.name, call.branch, each)[0]
             for each in found.candidates
@@ -736,7 +736,7 @@ def _with_given(applied: AppliedCorrection, call: Call, policy: Policy) -> Appli
 
 
 def _verdict(error: StratagemError | None) -> Literal[False] | None:
-    """Return what a failure says about the corrected arguments: that they fail, or nothing."""
+    """Return whether a failure is evidence against the corrected arguments, or none."""
     is_silent = (
         error is None
         or isinstance(error, _NO_ANSWER)

@@ -35,7 +35,7 @@ _VALUES_MAX: Final = 200
 # Shorter ones are as likely to be a word of the message.
 _VALUE_CHARS_MIN: Final = 3
 _VALUE_CHARS_MAX: Final = 2_000
-# What differs from one occurrence to the next: numbers, ids, and what stands in quotes.
+# The variable parts of an error: numbers, ids, and quoted texts.
 _VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\b[0-9a-f]{8,}\b|\d+")
 _HOUR: Final = 3600 * 1_000_000
 
@@ -55,7 +55,7 @@ def hide_arguments(text: str, arguments: Any) -> str:
 
 
 def error_shape(text: str) -> str:
-    """Return what an error has in common with others of its kind."""
+    """Return the shape of an error, without its variable parts."""
     return _VARYING.sub("#", text)
 
 
@@ -140,7 +140,7 @@ def _values(arguments: Any) -> set[str]:
 logger = logging.getLogger(__name__)
 
 _KEPT_MAX: Final = 10_000
-# What the gateway itself, or its caller, did to the call says nothing about the tool.
+# Errors caused by the gateway or the caller are no evidence about the tool.
 _OWN_REASONS: Final = frozenset({"circuit_open", "cancelled"})
 # Another process may have given the fix; so long a success does not ask the records again.
 _RECALLED_SECONDS: Final = 60.0
@@ -204,7 +204,7 @@ class DebuggingAdvice:
             logger.info("no advice for %s: %s", tool.name, fault)
             return None
         if not call.caller.may("debugging", "write"):
-            # What its calls come to is not its to write there.
+            # The caller may not write outcomes to the debugging memory.
             return fix
         if fix is not None:
             self._fixes[attempt_key(call, tool.name)] = fix

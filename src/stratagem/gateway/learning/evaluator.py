@@ -78,7 +78,7 @@ class CorrectionHealth:
         self._faults: dict[ServiceName, str] = {}
 
     def record_failure(self, part: ServiceName, error: BaseException) -> None:
-        """Note that a part did not work; what a caller gave says nothing about it."""
+        """Record that a part failed; an error caused by the caller's input does not count."""
         # No caller of a tool gives the policy, which is stored.
         if part != "policyService" and _is_callers(error):
             return
@@ -269,7 +269,7 @@ class CorrectionEvaluator:
     def foresee(
         self, tool: Tool, arguments: Any, branch: str, teacher: str = ""
     ) -> tuple[Correction, Candidate | None]:
-        """Return what would become of a call, and the correction that would be applied to it.
+        """Predict the decision about a call, and the correction that would be applied to it.
 
         Raises:
             CorrectionUnavailable: The policy cannot be read, or the engine does not work.
@@ -307,7 +307,7 @@ class CorrectionEvaluator:
         in_force: EffectivePolicy | None = None,
         seconds: float | None = None,
     ) -> Correction:
-        """Return what the engine makes of arguments; `teacher` is the caller's (`teacher_of`).
+        """Return the engine's correction of arguments; `teacher` is the caller's (`teacher_of`).
 
         It takes at most about so many seconds of the processor.
 
@@ -343,7 +343,7 @@ class CorrectionEvaluator:
     def lower_confidence(
         self, tool: str, branch: str, candidate: Candidate
     ) -> tuple[Candidate, list[str]]:
-        """Return a candidate with what its past leaves of it, and its deprecated patterns."""
+        """Return a candidate, less confident after failures, and its deprecated patterns."""
         known = self._read(branch)
         if known is None or tool not in known.failing_tools:
             return candidate, []
@@ -371,7 +371,7 @@ class CorrectionEvaluator:
         return profile
 
     def renew(self, branch: str, counting: threading.Lock) -> None:
-        """Have what was learned count, now that it is written.
+        """Put lessons into effect, now that they are written.
 
         Over a network it is read here and put in place at once: with nothing in its place, a call
         that is under way would read it on the home loop.
@@ -414,7 +414,7 @@ class CorrectionEvaluator:
         return own, own.stamp
 
     def _read(self, branch: str, *, ahead: float = 0.0) -> _BranchLessons | None:
-        """Return what is known of a branch, read anew unless it holds for so many more seconds."""
+        """Return the lessons of a branch; cached ones if they stay valid for so many seconds."""
         known = self._known.get(branch)
         now = time.monotonic()
         if known is not None and (known.until > now + ahead or self.unwritten[branch]):

@@ -1,4 +1,4 @@
-"""Lessons of calls: what a name or value at a place of a tool's arguments turned out to mean."""
+"""Lessons of calls: the meaning of a name or value at a place of a tool's arguments."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _WAYS: Final[Mapping[HintKind, Callable[[str], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """That a form means something, at a place. `form` is a hash of what was written."""
+    """The meaning of a form at a place. `form` is a hash of the written text."""
 
     kind: HintKind
     path: str
@@ -109,7 +109,7 @@ class Lesson:
 
     @property
     def id(self) -> str:
-        """What the lesson is found by among the patterns of its tool."""
+        """The id of the lesson among the patterns of its tool."""
         if self.kind in _WAYS:
             # A way of writing is one at each place.
             return f"{_WAYS[self.kind](self.meaning)}:{hash_form(self.path + self.form)}"
@@ -311,7 +311,7 @@ class EvidenceCount(NamedTuple):
 
 
 def belief_of(held: float, fell: float) -> Belief:
-    """Return what outcomes let one believe."""
+    """Return the belief that follows from outcomes."""
     return believe([Observation(worked=True, weight=held), Observation(worked=False, weight=fell)])
 
 
@@ -340,7 +340,7 @@ def drafts(tool: str, teacher: str, lessons: Iterable[Lesson], *, held: bool) ->
 
 
 def teacher_of(actor: str, agent: str | None) -> str:
-    """Return what a teacher is recognised by, without being named: the caller and its agent."""
+    """Return the hash by which a teacher is recognised: of the caller and its agent."""
     return f"{hash_form(actor)}{_OF}{hash_form(agent or '')}"
 
 
@@ -365,8 +365,8 @@ class Lessons:
     def of(self, tool: str, *, teacher: str = "", elsewhere: bool = False) -> ToolLessons:
         """Return what is known about one tool, as one of its callers may use it.
 
-        What somebody else alone has taught is known, and never certain. `elsewhere`: with what
-        other tools taught.
+        Lessons from only one other caller are included, but never certain. `elsewhere`: includes
+        lessons of other tools.
         """
         # A copy: lessons are noted on the home loop while other threads look into them.
         own = {lesson: dict(each) for lesson, each in dict(self._counts.get(tool, {})).items()}
@@ -430,7 +430,7 @@ class ToolLessons:
 
     @property
     def stamp(self) -> int:
-        """What tells these lessons from others of the same tool."""
+        """The version of these lessons."""
         pooled = sum(sum(counts.values()) for counts in self._pooled.values())
         return hash((frozenset(self.counts.items()), self._foreign, pooled))
 

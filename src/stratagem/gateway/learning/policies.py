@@ -1,4 +1,4 @@
-"""The policies of corrections, kept in the log: one for all, and what a tool has of its own."""
+"""The policies of corrections, stored in the log: one for all tools, and overrides for some."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NUMBERS: Final = {"maxRetries": "max retries", "confidenceThreshold": "confiden
 
 
 class EffectivePolicy(NamedTuple):
-    """A policy, and what tells it from others: the sequences of the events that made it."""
+    """A policy, and its version: the sequences of the events that made it."""
 
     policy: Policy
     stamp: tuple[int, int]
@@ -72,9 +72,9 @@ def change(
     preset_name: str | None = None,
     reset: bool = False,
 ) -> tuple[Policy | None, Policy, int | None]:
-    """Change a policy; return what held before, what holds now, and the version that says so.
+    """Change a policy; return the settings before and after, and the version of the change.
 
-    What held before is None where it could not be read.
+    The settings before are None if they could not be read.
 
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
@@ -109,7 +109,7 @@ def preview(
     preset_name: str | None = None,
     reset: bool = False,
 ) -> tuple[Policy | None, Policy]:
-    """Return what holds, and what would hold after a change.
+    """Return the settings in force, and those after a change.
 
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
@@ -134,7 +134,7 @@ def preview(
 
 
 def overrides(records: RecordReader, view: View) -> dict[str, dict[str, Any]]:
-    """Return what tools have of their own, by the name of the tool."""
+    """Return the overrides of single tools, by the name of the tool."""
     found: dict[str, dict[str, Any]] = {}
     after: str | None = _OWN
     while after is not None:
