@@ -23,6 +23,8 @@ from stratagem.errors import DatabaseTooNew, StorageUnavailable, ValidationFaile
 from stratagem.places import display_place
 from stratagem.storage.contract import IndexedText, Store
 from stratagem.storage.postgres import schema
+from stratagem.storage.postgres.connection import connect
+from stratagem.storage.postgres.rows import encode_numbers
 from stratagem.storage.postgres.store import PostgresStore
 from stratagem.storage.postgres.terms import text_rows
 from tests.contracts.backends import open_postgres, open_sqlite_file
@@ -68,6 +70,13 @@ def behind_its_back(address: str, sql: str, *parameters: object) -> None:
         connection.execute(
             f"SET search_path TO stratagem, public; {sql}".encode(), parameters or None
         )
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [7, -5, 2**63 - 1, -(2**63)]])
+def test_arrays_of_numbers_arrive_as_they_are(postgres_address: str, numbers: list[int]) -> None:
+    with connect(postgres_address) as connection:
+        given = (encode_numbers(numbers),)
+        assert connection.execute("SELECT $1::bigint[]", given).fetchone() == (numbers,)
 
 
 class TestRanking:

@@ -20,7 +20,7 @@ from stratagem.storage.contract import (
     VectorRow,
 )
 from stratagem.storage.postgres.connection import PostgresCursor
-from stratagem.storage.postgres.rows import StoredVector
+from stratagem.storage.postgres.rows import StoredVector, encode_numbers
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import term_query
 from stratagem.storage.relational.cache import NameCache
@@ -119,6 +119,9 @@ def make_snapshot_reader(
 
 
 def _array(items: Sequence[int] | Sequence[str]) -> Parameter:
+    # What an empty one holds is not known here; the driver leaves that to the statement.
+    if items and isinstance(items[0], int):
+        return encode_numbers(cast("Sequence[int]", items))
     return [*items]
 
 
@@ -184,7 +187,7 @@ class PostgresSearch(SqlSearch):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
     ) -> dict[int, TextTraits]:
-        given = (view.time, [*sequences], *_filters(spaces, tags), FACET_MARK + facet)
+        given = (view.time, encode_numbers(sequences), *_filters(spaces, tags), FACET_MARK + facet)
         sql = statement(
             "shown_traits",
             len(view.lineage),
@@ -400,7 +403,7 @@ class PostgresVectorComparer:
             compared = self._compare_first(view, vector, known, depth)
             if compared is not None:
                 return compared
-        given = (view.time, depth, *_filters(spaces, tags), vector, [*known])
+        given = (view.time, depth, *_filters(spaces, tags), vector, encode_numbers(known))
         filters = {"spaces": spaces is not None, "tags": bool(tags)}
         sql = statement("compared_exact", len(view.lineage), len(given) + 1, **filters)
         rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
@@ -410,7 +413,7 @@ class PostgresVectorComparer:
         self, view: View, vector: StoredVector, known: Sequence[int], depth: int
     ) -> tuple[list[ScoredVersion], dict[int, float]] | None:
         """Return the same for all spaces; None where a view hides too many of the nearest."""
-        given = (view.time, depth, vector, [*known])
+        given = (view.time, depth, vector, encode_numbers(known))
         sql = statement("compared_first", len(view.lineage), len(given) + 1)
         rows = self._queries.tuples_of(_COMPARED_ROW, sql, (*given, *view.lineage.numbers))
         nearest = _rank_nearest(rows)
@@ -429,7 +432,13 @@ class PostgresVectorComparer:
         among: Sequence[int] | None,
         depth: int,
     ) -> list[ScoredVersion]:
-        given = (view.time, depth, *_filters([space], ()), StoredVector(query), list(among or ()))
+        given = (
+            view.time,
+            depth,
+            *_filters([space], ()),
+            StoredVector(query),
+            encode_numbers(among or ()),
+        )
         sql = statement("nearest_own", len(view.lineage), len(given) + 1, spaces=True, tags=False)
         # Vectors of a collection that had the name before may have another length.
         sql = sql.replace("{dimension}", str(len(query) // 4))
@@ -441,7 +450,9 @@ class PostgresVectorComparer:
         return self._queries.rows_of(ScoredVersion, sql, (*given, *view.lineage.numbers))
 
     def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
-        rows = self._queries.rows(_COSINE_ROW, "cosines", list(sequences), StoredVector(query))
+        rows = self._queries.rows(
+            _COSINE_ROW, "cosines", encode_numbers(sequences), StoredVector(query)
+        )
         return dict(rows)
 
 
@@ -487,4 +498,4 @@ def _ranking_statement(name: str, depth: int, terms: int, *, spaces: bool, tags:
 def _filters(spaces: Sequence[int] | None, tags: Sequence[str]) -> tuple[Parameter, Parameter, int]:
     """Return the parameters of the filters; a number where there is none, which has a type."""
     wanted = sorted(set(tags))
-    return (0 if spaces is None else list(spaces), wanted or 0, len(wanted))
+    return (0 if spaces is None else encode_numbers(spaces), wanted or 0, len(wanted))
