@@ -496,6 +496,11 @@ class _Check:
         self._check_size(schema, len(values), place, "minItems", "maxItems")
         if items == _ANY_NUMBER and _are_numbers(values):
             return values
+        # Of many objects most fit as they are.
+        objects = items.get("type") == "object" and "properties" in items
+        exact = [_check_exact(items, each) for each in values if objects and type(each) is dict]
+        if len(exact) == len(values) and None not in exact:
+            return exact
         return [self.value(items, each, (*place, at)) for at, each in enumerate(values)]
 
     def _object(
