@@ -155,9 +155,12 @@ class StaticEmbedder:
             _token_counts(text, model, title)
             for text, title in zip(texts, titles or repeat(""), strict=False)
         ]
+        if len(texts) == 1:
+            _embed_one(rows[0], counts[0], model)
+            return rows
         for begin in range(0, len(texts), _TEXTS_TOGETHER):
             end = begin + _TEXTS_TOGETHER
-            _embed_into(rows[begin:end], counts[begin:end], model)
+            _embed_group(rows[begin:end], counts[begin:end], model)
         return rows
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
@@ -216,10 +219,21 @@ def recognise(made_by: str) -> Embedder | None:
     return other if other is not None and other.name == made_by else None
 
 
-def _embed_into(
+# Of the ways to write these in NumPy they take the least for the few tokens of a text.
+def _embed_one(row: NDArray[np.float32], counts: Mapping[int, int], model: _Model) -> None:
+    """Put the vector of a text, given by its tokens and how often each occurs, into a row."""
+    if not counts:
+        return
+    ids = np.fromiter(counts, np.intp, len(counts))
+    roots = np.array([ROOTS[count] for count in counts.values()], np.float32)
+    np.dot(roots * model.scale[ids], model.table.take(ids, axis=0).astype(np.float32), out=row)
+    row /= math.sqrt(row.dot(row)) or 1.0
+
+
+def _embed_group(
     rows: NDArray[np.float32], texts: Sequence[Mapping[int, int]], model: _Model
 ) -> None:
-    """Put the vectors of texts, given by their tokens and how often each occurs, into rows."""
+    """Put the same vectors of some texts into rows, reading the table once for all of them."""
     ids = np.array([*chain.from_iterable(texts)], np.intp)
     roots = np.array([ROOTS[count] for text in texts for count in text.values()], np.float32)
     weights = roots * model.scale[ids]
@@ -227,11 +241,10 @@ def _embed_into(
     begin = 0
     for row, text in zip(rows, texts, strict=True):
         end = begin + len(text)
-        if text:
-            # Of the ways to write this in NumPy these take the least for the few tokens of a text.
-            np.dot(weights[begin:end], table[begin:end], out=row)
-            np.divide(row, math.sqrt(row.dot(row)) or 1.0, out=row)
+        np.dot(weights[begin:end], table[begin:end], out=row)
         begin = end
+    lengths = [math.sqrt(row.dot(row)) or 1.0 for row in rows]
+    rows /= np.array(lengths, np.float32)[:, np.newaxis]
 
 
 def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
