@@ -110,9 +110,9 @@ class StratagemError(Exception):
             self.add_note(self.hint)
 
     def reword(self, message: str, details: dict[str, Any]) -> None:
-        """Say it in other words, everywhere: also as text, and without what it was caused by.
+        """Replace the message everywhere, also in the text form, and drop the cause.
 
-        For words that nobody may see: what was said before is in no traceback either.
+        For messages that nobody may see: the old one is in no traceback either.
         """
         if (message, details) == (self.message, self.details):
             return
@@ -121,7 +121,7 @@ class StratagemError(Exception):
         self.__suppress_context__ = True
 
     def reword_hint(self, words: Callable[[str], str]) -> None:
-        """Say what to do next in the words of whoever is told."""
+        """Rewrite the hint in the terms of the surface that shows it."""
         said, self.hint = self.hint, words(self.hint)
         notes = getattr(self, "__notes__", None)
         if notes:
@@ -468,8 +468,8 @@ class ExecutionNotFound(StratagemError):
 class ExecutionFailed(StratagemError):
     """The tool itself failed.
 
-    `safe`: nothing was done yet, so that trying again can do no harm. `answered`: the tool is
-    well and says that it cannot do what was asked.
+    `safe`: nothing was done yet, so that a retry can do no harm. `answered`: the tool works, and
+    answered that it cannot do what was asked.
     """
 
     code = "execution_error"
@@ -616,12 +616,12 @@ class InternalFault(StratagemError):
     hint_default = "This is a defect: please report it with the message."
 
 
-# Whose fault a failure is. `arguments`: what was asked for, so that asking again does not help.
-# `caller`: who asked, likewise. `tool`: what was called, so that others may meet it too. `nobody`:
-# it says nothing about either, and may be gone the next time.
+# Whose fault a failure is. `arguments`: the request itself, so that a retry does not help.
+# `caller`: the caller's rights or limits, likewise. `tool`: the called tool, so that others may
+# meet it too. `nobody`: no evidence about either, and a retry may succeed.
 Blame = Literal["arguments", "caller", "tool", "nobody"]
 
-# Failures that say by their reason that the tool is not to blame, whatever their code is.
+# Reasons for which the tool is not to blame, whatever the code of the failure is.
 _EXCUSES: Final = frozenset({"cancelled", "circuit_open", "callers_time", "not_begun"})
 
 
@@ -703,8 +703,8 @@ TABLE: dict[str, Row] = {
 def blame_of(code: str | None, reason: Any = None) -> Blame:
     """Return whose fault a failure is, by its code and the reason in its details.
 
-    Breakers and a tool's reliability count what is the tool's fault alone; a pipeline does not
-    try again what is the caller's; a correction learns nothing from what is nobody's.
+    Breakers and a tool's reliability count only failures that are the tool's fault; a pipeline does
+    not retry those of the caller; a correction learns nothing from those that are nobody's.
     """
     if reason in _EXCUSES:
         return "nobody"

@@ -15,7 +15,7 @@ TAGS_MAX: Final = 64
 REQUEST_ID_CHARS_MAX: Final = 128
 ACTOR_CHARS_MAX: Final = 128
 
-# A value is held in memory several times while it is written and indexed.
+# Several copies of a value are in memory while it is written and indexed.
 VALUE_BYTES_MAX: Final = 4 * 1024 * 1024
 # Deeper than any document people write, far below the recursion limit of any parser.
 VALUE_DEPTH_MAX: Final = 64
@@ -25,7 +25,7 @@ INTEGER_MAX: Final = 2**64 - 1
 
 # An export of another tool is one JSON document, and read whole; the largest seen has 200 MB.
 IMPORT_BYTES_MAX: Final = 512 * 1024 * 1024
-# Files of a folder that is watched: each of them is asked for its time at every look.
+# Files of a watched folder: the time of each is read at every check.
 WATCHED_FILES_MAX: Final = 50_000
 
 # One transaction holds the write lock for all of its items.
@@ -33,20 +33,20 @@ ITEMS_MAX: Final = 1_000
 KEYS_MAX: Final = 1_000
 DECISIONS_MAX: Final = 10_000
 
-# More hits than this are read by nobody; the answer's budget would cut them anyway.
+# Nobody reads more hits than this, and the answer's budget would cut them anyway.
 SEARCH_K_DEFAULT: Final = 10
 SEARCH_K_MAX: Final = 50
 # Each page is searched again from the top, and nobody reads pages this deep.
 SEARCH_OFFSET_MAX: Final = 10_000
 # A question, or a whole error message with its stack.
 QUERY_CHARS_MAX: Final = 10_000
-# Terms of a query that are looked at; the rarest of them are asked for.
+# Terms of a query that are considered; only the rarest of them are searched for.
 QUERY_TERMS_MAX: Final = 256
 # Enough to judge a hit by; the whole text is one recall away.
 SNIPPET_CHARS: Final = 240
-# Of what was replied to a message that was found, or of what it replies to.
+# Characters of the reply to a found message, or of the message that it replies to.
 REPLY_CHARS: Final = 400
-# What a client is reminded of when it begins: the newest, and the beginning of each.
+# Standing instructions in a status: the newest ones, and the beginning of each.
 INSTRUCTIONS_MAX: Final = 10
 INSTRUCTION_CHARS: Final = 200
 # The index holds this much of a text; what lies beyond is stored but not searchable.
@@ -58,7 +58,7 @@ HISTORY_PAGE_MAX: Final = 100
 LIST_PAGE_DEFAULT: Final = 50
 LIST_PAGE_MAX: Final = 500
 
-# What a picture of the branches can show.
+# Branches and merges that a graph of the branches can show.
 MERGES_SHOWN_MAX: Final = 200
 # Counting by author, kind and day, and finding conversations, looks at the newest ones: some tens
 # of milliseconds, however many there are.
@@ -69,10 +69,10 @@ FILTERED_ENTRIES_MAX: Final = 5_000
 ACTIVITY_BUCKETS_DEFAULT: Final = 60
 ACTIVITY_BUCKETS_MAX: Final = 500
 
-# A list shows what there is; a value that is longer is read by its key.
+# A list shows only the beginning of a value; the whole value is read by its key.
 LIST_VALUE_CHARS: Final = 300
 
-# An answer that fits beside a conversation in a model's context.
+# The size of an answer that leaves room for a conversation in a model's context.
 ANSWER_CHARS_DEFAULT: Final = 20_000
 ANSWER_CHARS_MIN: Final = 500
 ANSWER_CHARS_MAX: Final = 1_000_000
@@ -85,8 +85,8 @@ TIME_WORDS_CHARS_MAX: Final = 64
 # A hundred years: anything longer is a mistake in the unit.
 TTL_SECONDS_MAX: Final = 100 * 366 * 24 * 3600
 
-# A transaction ends by itself: the longer it is open, the likelier it meets a conflict, and whoever
-# was killed within one cannot end it. The longest is for imports by hand.
+# A transaction has a time limit: the longer it is open, the likelier is a conflict, and a killed
+# process cannot end its own. The longest limit is for imports by hand.
 TRANSACTION_SECONDS_DEFAULT: Final = 60.0
 TRANSACTION_SECONDS_MAX: Final = 3_600.0
 
@@ -120,22 +120,23 @@ RETENTION_VERSIONS_MAX: Final = 100_000
 # Lineage deeper than this makes every read slow; a merge flattens it.
 LINEAGE_DEPTH_MAX: Final = 64
 
-# How long a write waits for another process before it says that the store is busy.
+# How long a write waits for another process before it fails with `storage_busy`.
 LOCK_WAIT_SECONDS: Final = 30.0
-# A log whose recorded time is so much ahead of the clock is said to be: clocks that are kept right
-# differ by less. The SQL of both stores has the same number, in an index and in `sequence_ahead`.
+# If the recorded time of the log is ahead of the clock by more than this, a warning says so:
+# synchronised clocks differ by less. The SQL of both stores has the same number, in an index and in
+# `sequence_ahead`.
 CLOCK_AHEAD_SECONDS: Final = 1.0
 # How many concurrent writes share one commit.
 GROUP_COMMIT_MAX: Final = 256
 
 # A request over HTTP or stdio: the largest value several times over, and no more memory.
 REQUEST_BYTES_MAX: Final = 16 * 1024 * 1024
-# Read on the event loop, in a millisecond or two. What is larger is read in a thread, one at a
-# time and callers in turn, with a rest of so many times the time it took: JSON is parsed with
-# the interpreter held, and others have to get at it.
+# Bodies up to this size are parsed on the event loop, in a millisecond or two. Larger ones are
+# parsed in a thread, one at a time and callers in turn, with a pause of so many times the parsing
+# time, because parsing holds the interpreter lock.
 REQUEST_INLINE_BYTES: Final = 64 * 1024
 LARGE_REQUEST_REST: Final = 3.0
-# Each is some kilobytes; the one used longest ago ends when another begins.
+# Each takes some kilobytes; the least recently used one is ended for a new one.
 SESSIONS_MAX: Final = 1_000
 # Each call of a server in a thread of its own, with a connection of its own.
 CALLS_AT_ONCE_MAX: Final = 16
@@ -156,7 +157,7 @@ STEPS_MAX: Final = 100
 STEP_CHARS_MAX: Final = 10_000
 # A log as it is pasted: the error is found in it.
 LOG_CHARS_MAX: Final = 10_000_000
-# Who looks after debug memory reads a page at a time.
+# Lists of the debugging memory are read a page at a time.
 RECORDS_LISTED_DEFAULT: Final = 20
 RECORDS_LISTED_MAX: Final = 100
 # Older outcomes weigh little; reading more of one fix would only cost time.
@@ -176,12 +177,12 @@ PREREQUISITE_DEPTH_DEFAULT: Final = 3
 PREREQUISITE_DEPTH_MAX: Final = 5
 # A walk reads the nearest so many of them, at any depth, to put them in order.
 PREREQUISITES_MAX: Final = 2_000
-# Concepts of one name that are told apart, and names that are compared with a misspelt one.
+# Concepts of one name that an error lists, and names that are compared with a misspelt one.
 NAMESAKES_READ_MAX: Final = 50
 # Where something was learnt fits on a few lines; types of relationship are a small vocabulary.
 SOURCE_CHARS_MAX: Final = 1_000
 LABELS_MAX: Final = 200
-# What is put into a prompt about a question, where nothing else is said.
+# The default size of a context that is put into a prompt.
 CONTEXT_CHARS_MIN: Final = 500
 CONTEXT_CHARS_DEFAULT: Final = 6_000
 # Sources that are counted for and against one concept: the newest.
@@ -213,8 +214,9 @@ PICTURE_CONCEPTS_MAX: Final = 1_000
 PICTURE_EXPLANATION_CHARS: Final = 500
 # When a concept is deleted, the certainty of this many neighbours is computed again.
 CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
-# A certainty that changes with time is kept for so many changes, the latest; before the first of
-# them it is as it was just before it. A hundred relationships with a period have two hundred.
+# A certainty that changes with time is stored for so many changes, the latest ones; the time before
+# them has the value just before the first of them. A hundred relationships with a period have two
+# hundred.
 CERTAINTY_MOMENTS_MAX: Final = 400
 # A history with more versions begins with the newest of them.
 REVISIONS_READ_MAX: Final = 1_000
@@ -238,8 +240,8 @@ TOOLS_LISTED_DEFAULT: Final = 50
 TOOLS_LISTED_MAX: Final = 500
 # As many as one can act upon at once.
 VIOLATIONS_MAX: Final = 10
-# Rules of a schema that hold for one value, references written out. Large schemas of public
-# servers have some hundreds; each is evaluated, and an error kept for each that fails.
+# Rules of a schema that apply to one value, with references expanded. Large schemas of public
+# servers have some hundreds; each is evaluated, and an error is kept for each that fails.
 SCHEMA_EXPANSION_MAX: Final = 5_000
 # Schemas for one value that are reached through each other. The validator calls itself for each
 # of them at each level of the arguments, so the product of both is bounded too.
@@ -255,7 +257,7 @@ EVALUATIONS_MAX: Final = 10_000_000
 EVALUATION_PAIRS_MAX: Final = 100_000
 # The validator collects every error before it tells the first, each with a copy of its value.
 VIOLATIONS_BYTES_MAX: Final = 32 * 1024 * 1024
-# A person waits this long; what takes longer is a job, not a call.
+# A person waits this long; longer work is a job, not a call.
 EXECUTION_SECONDS_DEFAULT: Final = 30.0
 EXECUTION_SECONDS_MAX: Final = 600.0
 RETRIES_MAX: Final = 10
@@ -278,7 +280,7 @@ RESULT_INLINE_BYTES: Final = 16 * 1024
 CACHE_SECONDS_DEFAULT: Final = 3600.0
 CACHE_BYTES_DEFAULT: Final = 100 * 1024 * 1024
 CACHE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
-# Failures in a row after which a tool is left alone, and for how long.
+# Failures in a row after which the breaker of a tool opens, and for how long.
 BREAKER_FAILURES: Final = 5
 BREAKER_SECONDS: Final = 30.0
 # For how long an open breaker of another process is shown: one that was killed never closes it.
@@ -308,13 +310,13 @@ EXECUTIONS_LISTED_DEFAULT: Final = 20
 EXECUTIONS_LISTED_MAX: Final = 500
 # The newest executions of a tool, from which its speed is computed.
 EXECUTIONS_MEASURED: Final = 1_000
-# What somebody called with, and was answered, for this long; that they called is kept.
+# Arguments and results of calls are kept for this long; the fact of a call is kept for good.
 EXECUTION_DAYS_KEPT: Final = 90
 # A hundred years: in practice, all of them.
 EXECUTION_DAYS_KEPT_MAX: Final = 36_500
 # Of one pass: each is looked up with its copies, and all of them are erased in one transaction.
 EXECUTIONS_ERASED_MAX: Final = 20_000
-# What is not old enough today is tomorrow.
+# How often old executions are erased.
 RETENTION_SECONDS: Final = 24 * 3600.0
 # Tools with figures of their own on the page that Prometheus reads; the rest are counted as one.
 METRIC_TOOLS_MAX: Final = 1_000
@@ -331,7 +333,7 @@ UPSTREAM_ARGS_MAX: Final = 256
 UPSTREAM_TEXT_CHARS_MAX: Final = 32_768
 # A list of thousands of tools in one message; a longer one ends the connection.
 UPSTREAM_MESSAGE_BYTES_MAX: Final = 32 * 1024 * 1024
-# More tools or pages of them than this are a server gone wrong.
+# A server with more tools or pages than this is faulty.
 UPSTREAM_TOOLS_MAX: Final = 5_000
 UPSTREAM_PAGES_MAX: Final = 500
 # What MCP allows; a name in our registry is shorter.
@@ -362,7 +364,7 @@ TASK_AFTER_SECONDS: Final = 2.0
 TASK_POLL_SECONDS: Final = 1.0
 TASK_SECONDS: Final = 24 * 3600.0
 TASKS_MAX: Final = 1_000
-# A person who is asked something during a call may think about it for so long.
+# How long a person may take to answer a question during a call.
 QUESTION_SECONDS_MAX: Final = 300.0
 # How often a server may ask during one call, and calls that wait for an answer.
 QUESTION_ROUNDS_MAX: Final = 10
@@ -375,14 +377,14 @@ UPSTREAM_BACKOFF_SECONDS_MIN: Final = 0.5
 UPSTREAM_BACKOFF_SECONDS_MAX: Final = 30.0
 # Not every server tells of changes: a list older than this is read again beside the next call.
 UPSTREAM_LIST_AGE_SECONDS: Final = 300.0
-# A server that says all the time that its list changed is asked again this often.
+# The list of a server that constantly reports changes is read again at this interval.
 UPSTREAM_RELIST_SECONDS: Final = 0.5
-# The last words of a process, enough to see why it ended.
+# The last output of a process, enough to see why it ended.
 UPSTREAM_STDERR_LINES: Final = 20
 UPSTREAM_STDERR_LINE_CHARS: Final = 500
 # How long a process may take to end by itself, and then after being told to.
 UPSTREAM_END_SECONDS: Final = 2.0
-# What a tool says about its failure, as far as anybody reads it.
+# The message of a failed tool, as much as anybody reads.
 UPSTREAM_ERROR_CHARS_MAX: Final = 4_000
 
 # An expression is written by hand, and says in a line what it picks.
@@ -406,7 +408,7 @@ PIPELINE_BYTES_MAX: Final = 256 * 1024
 
 # Python functions that are no coroutines run in threads of their own.
 TOOL_THREADS_MAX: Final = 32
-# A thread that cannot be stopped is left behind; with so many of them no new call is taken.
+# A thread that cannot be stopped is abandoned; with so many of them no new call is accepted.
 TOOL_THREADS_ABANDONED_MAX: Final = 16
 # How long a stopped function has to let go before its thread is left behind.
 TOOL_THREAD_GRACE_SECONDS: Final = 1.0
@@ -429,8 +431,8 @@ CONVERTED_CHARS_MAX: Final = 1_000_000
 # Steps of one transformation.
 TRANSFORMATIONS_MAX: Final = 50
 
-# Programs that read what strangers wrote. Libraries for documents and code take some 300 MB of
-# address space before they begin.
+# Processes that parse untrusted files. Libraries for documents and code take some 300 MB of address
+# space at their start.
 CHILD_MEMORY_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
 CHILD_OUTPUT_BYTES_MAX: Final = 16 * 1024 * 1024
 # A file that is given as base64 within the arguments of a call, and what it may unpack to.
@@ -508,7 +510,7 @@ OUTBOUND_IDLE_SECONDS: Final = 60.0
 OUTBOUND_ADDRESSES_MAX: Final = 32
 # Parts of one compressed answer; each costs a copy of what follows it.
 OUTBOUND_GZIP_PARTS_MAX: Final = 256
-# What a failing service said, as far as it helps to understand the failure.
+# The body of a failing service, as much as helps to understand the failure.
 OUTBOUND_EXCERPT_CHARS: Final = 2_000
 ALLOWED_HOSTS_MAX: Final = 1_000
 
@@ -599,23 +601,23 @@ CORRECTION_TESTS_MAX: Final = 200
 PATTERNS_RESTORED_MAX: Final = 5_000
 # Evidence beyond this changes a belief by less than a hundredth.
 PATTERN_EVIDENCE_RESTORED_MAX: Final = 100
-# One failure may be chance, two bad luck; the third of a kind is an incident.
+# One or two failures may be chance; the third of a kind is drafted as an incident.
 FAILURES_NOTED: Final = 3
 # Records of a tool that are looked through for what another process saw of the same.
 EXECUTIONS_RECALLED_MAX: Final = 200
-# A success later than this has other reasons than the fix that was given.
+# A success later than this is not credited to the fix that was given.
 FIX_CREDITED_HOURS: Final = 24
-# A caller waits for its error no longer than this, whatever might be known about it.
+# The lookup of a known fix delays an error by no more than this.
 ADVICE_SECONDS: Final = 2.0
 
-# A read model elsewhere that refuses an item is asked again so often, over some minutes.
+# How often an item that an external read model refuses is retried, over some minutes.
 OUTBOX_ATTEMPTS_MAX: Final = 8
 # The first wait, which then doubles; and the longest.
 OUTBOX_DELAY_SECONDS: Final = 0.5
 OUTBOX_DELAY_SECONDS_MAX: Final = 120.0
 # One request holds so many items: large enough to be quick, small enough to be sent again.
 OUTBOX_BATCH: Final = 200
-# What waits for another item is looked at again after this.
+# An item that waits for another one is checked again after this.
 OUTBOX_BLOCKED_SECONDS: Final = 2.0
 # Longer than one batch takes with its time-outs; a process that died is replaced after it.
 OUTBOX_LEASE_SECONDS: Final = 30.0
@@ -656,13 +658,13 @@ PROVIDER_CALLS_MAX: Final = 1_000
 PROVIDER_SCHEMA_DEPTH_MAX: Final = 12
 PROVIDER_SCHEMA_PARTS_MAX: Final = 5_000
 
-# A token is named once and shown in tables; the name is part of what events are written under.
+# The name of a token is shown in tables and is part of the actor of events.
 TOKEN_NAME_CHARS_MAX: Final = 64
 # A revoked token is refused by every process after this: half of the second that is promised.
 TOKEN_CHECK_SECONDS: Final = 0.5
-# What a token may ask for when nobody says: more than an agent does, less than a server can.
+# The default rate of a token: more than an agent needs, less than a server can handle.
 TOKEN_REQUESTS_PER_MINUTE: Final = 6_000
-# So many of them at once, so that a burst of work is not held up.
+# The burst of a token, so that a short peak of work is not delayed.
 TOKEN_REQUESTS_BURST: Final = 200
 # A token's requests that are under way together, and its streams and sockets that stay open. Calls
 # of tools mostly wait, and an agent makes dozens at once; whose work runs next is decided apart.
@@ -674,7 +676,8 @@ SERVER_REQUESTS_MAX: Final = 1_000
 # of a second. One more ends the oldest of the address that has most of them.
 UNKNOWN_SOCKETS_MAX: Final = 64
 UNKNOWN_SOCKET_SECONDS: Final = 5.0
-# What such a socket may send: a token, even one of an issuer, and the name of a workspace.
+# The size of a message before authentication: a token, even one of an OAuth issuer, and the name of
+# a workspace.
 UNKNOWN_SOCKET_BYTES_MAX: Final = 32 * 1024
 # A refusal to a client that has to wait is delayed a little, since it would only ask again.
 REFUSAL_PAUSE_SECONDS: Final = 0.25
@@ -706,11 +709,13 @@ CONSOLE_COUNTS_SECONDS: Final = 5.0
 # Branches that holders of tokens switched to, as far as they are remembered.
 SWITCHED_KEPT_MAX: Final = 10_000
 
-# While others call too, so many calls of one caller run at once; what runs longer than a moment
-# waits for something outside, and is not counted. Whoever called within a second is about.
+# While other callers are active, so many calls of one caller run at once; a call that runs longer
+# than a moment is taken to wait for something outside, and is not counted. A caller is active if it
+# called within the last second.
 CALLS_BESIDE_OTHERS_MAX: Final = 2
 CALL_TURN_SECONDS: Final = 0.05
-# A caller whose calls queue up while others call rests this many times as long as each call took.
+# A caller whose calls queue up while others are active pauses this many times as long as each call
+# took.
 CALL_REST: Final = 2.0
 CALLER_ABOUT_SECONDS: Final = 1.0
 # Beyond that many only how many there are at least is known, which is all that is asked.
@@ -742,13 +747,13 @@ PARSED_AT_ONCE_BYTES: Final = 4 * 1024
 PARSED_AT_ONCE_SECONDS: Final = 0.005
 # A connection whose last request was answered is kept open for the next one.
 KEEP_ALIVE_SECONDS: Final = 5
-# What is sent and not taken: a client that reads nothing for this long is gone or means harm.
+# A client that does not read its answer for this long is gone or malicious.
 UNREAD_SECONDS: Final = 20.0
 # A body has this long, and a second more for each so many bytes that have come: a modem is faster.
 BODY_SECONDS: Final = 10.0
 BODY_BYTES_PER_SECOND: Final = 8 * 1024
-# What still comes of requests that were answered already is thrown away: a single client is rid of
-# the largest body in a second, and many together take no more of the server's time.
+# The rest of a body whose request was answered already is discarded at this rate: the largest body
+# of a single client takes a second, and many clients together take no more of the server's time.
 UNWANTED_BYTES_PER_SECOND: Final = 16 * 1024 * 1024
 # Requests whose bodies have not come yet; one more ends the oldest. Half of the places, so that
 # the other half is left for those who say what they want.
@@ -813,7 +818,7 @@ GUARDRAILS_MAX: Final = 100
 # What a guardrail may take: a caller waits for it, twice at worst.
 GUARDRAIL_SECONDS_DEFAULT: Final = 5.0
 GUARDRAIL_SECONDS_MAX: Final = 30.0
-# Why a guardrail blocks or asks, for the reader of the error.
+# The reason of a guardrail, in the error.
 GUARDRAIL_REASON_CHARS_MAX: Final = 500
 
 # What a span says of a tool, and of contents where somebody asks for them.

@@ -40,8 +40,8 @@ PartT = TypeVar("PartT")
 ResultT = TypeVar("ResultT")
 GivenT = TypeVar("GivenT")
 
-# What a token may do with the operations of a toolset. An administrator may do all of it, and
-# whoever may write may read.
+# The rights of a token on the operations of a toolset. `admin` includes all others, and `write`
+# includes `read`.
 Right = Literal["read", "write", "execute", "admin"]
 _INCLUDED: dict[Right, tuple[Right, ...]] = {
     "read": ("read", "write", "admin"),
@@ -50,21 +50,21 @@ _INCLUDED: dict[Right, tuple[Right, ...]] = {
     "admin": ("admin",),
 }
 
-# How it is known on whose behalf somebody calls. "operator": the command line, the SDK, the server
-# itself. "token": what the token says. "agent": a model on the other end of stdio, whose words may
-# be those of a web page it has read. "network": whoever reaches a server that has no tokens yet.
+# How the identity of a caller is known. "operator": the command line, the SDK, the server itself.
+# "token": by its token. "agent": a model on the other end of stdio, which may repeat the
+# instructions of a web page. "network": anybody who reaches a server without tokens.
 Authority = Literal["operator", "token", "agent", "network"]
 
 # A longer command is shown without its arguments, which are then read from stdin.
 _COMMAND_CHARS_MAX: Final = 2_000
 
-# How a request id begins that a client made up by itself: whoever called does not know it.
+# The prefix of request ids that a client generated itself, which its caller does not know.
 MADE_UP = "made-up:"
 
 # Where an answer says what was corrected about the call.
 CORRECTION: Final = "correction"
 
-# Few on purpose: a model chooses worse the more tools it is shown.
+# Few on purpose: a model chooses worse among many tools.
 DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
 # The granular tools, which take the place of the eight of memory.
 DEVELOPER_TOOLSET: Final = "developer"
@@ -88,21 +88,21 @@ class TransactionState:
 class Caller:
     """Who calls, and from where: the defaults of one client.
 
-    `branch` changes when the client switches; `can_switch` is False for clients that
-    have nothing to remember a branch by. `local`: it runs where the database is, so that its
-    environment can be looked at. `read_only`: nothing may be written in its name. `scopes` are
-    what its token allows, such as "memory:write" or "*:read"; None is everything, for callers
-    whose own the database is. `workspace` says which of a server's databases it works on; None is
-    the server's own.
+    `branch` changes when the client switches; `can_switch` is False for clients without a session
+    that could hold a branch. `local`: it runs on the machine of the database, so that its
+    environment can be inspected. `read_only`: nothing may be written in its name. `scopes` are the
+    rights of its token, such as "memory:write" or "*:read"; None is all rights, for callers who own
+    the database. `workspace` is the database of a server that it works on; None is the server's
+    own.
 
-    `authority` says how far the caller's word goes; whoever does not say is an agent. `of_host`:
-    its token is an administrator's of the server's own workspace, and so of the machine.
+    `authority` says how the caller's identity is known; the default is an agent. `of_host`: its
+    token is that of an administrator of the server's own workspace, and so of the machine.
     `toolsets` are those whose operations a tool may run on its behalf; None is all of them.
-    `origin` is the same caller, less restricted: a branch that one switches to is the other's too.
+    `origin` is the same caller with fewer restrictions: switching a branch affects both.
     `transaction`: the one it is in; `branch` is then the hidden branch of that. `transaction_id`:
-    the one that it says it is in, which is looked up when an operation is run.
-    `tool_sets` are the named sets of tools that it may call through the gateway; None is all tools.
-    `budget` is how much its calls of tools may come to.
+    the one that it says it is in, which is looked up when an operation is run. `tool_sets` are the
+    named sets of tools that it may call through the gateway; None is all tools. `budget` limits the
+    number and cost of its tool calls.
     """
 
     actor: str = "sdk"
@@ -143,7 +143,7 @@ class Caller:
             self.origin.switch_to(branch)
 
     def use_namespace(self, namespace: str) -> None:
-        """Make a namespace the one of whatever names none."""
+        """Make a namespace the default of calls that name none."""
         self.namespace = namespace
         if self.origin is not None:
             self.origin.use_namespace(namespace)
@@ -156,7 +156,7 @@ class Caller:
         return not wanted.isdisjoint(self.scopes)
 
     def require(self, toolset: str, right: Right, what: str) -> None:
-        """Refuse what the caller may not do.
+        """Raise an error if the caller lacks a right.
 
         Raises:
             PermissionDenied: The token does not allow it.
@@ -176,7 +176,7 @@ class Caller:
             raise ReadOnly(f"This server is read-only; {what} writes.")
 
     def require_known(self, what: str) -> None:
-        """Refuse what runs code, even in a sandbox, unless it is known who asks for it.
+        """Refuse operations that run code, even in a sandbox, to unidentified callers.
 
         Raises:
             PermissionDenied: The caller is somebody on the network, or no administrator.
@@ -189,7 +189,7 @@ class Caller:
             )
 
     def speaks_for_person(self, toolset: str, *, of_host: bool = False) -> bool:
-        """Whether a person stands behind the call: an operator, or an administrator's token."""
+        """Whether the call is made by a person: an operator, or an administrator's token."""
         if self.authority == "operator":
             return True
         return (
@@ -207,7 +207,7 @@ class Caller:
         *,
         of_host: bool = False,
     ) -> None:
-        """Refuse what takes a person's word, and say by which command a person gives it.
+        """Refuse an operation that only a person may run, and name the command for a person.
 
         Raises:
             PermissionDenied: No person stands behind the call.
@@ -216,7 +216,7 @@ class Caller:
             return
         whose = "an administrator of the server's own workspace" if of_host else "an administrator"
         line = _command_line(command)
-        # Without it the command works on the database of whoever pastes it.
+        # Without it the command would work on the database of the person who pastes it.
         place = "" if command[0] == "--db" else " on the machine of the server, with its --db"
         raise PermissionDenied(
             f"{what} {reason}, so a person has to do it directly: on the command line, "
@@ -227,24 +227,24 @@ class Caller:
         )
 
     def without_person(self) -> Caller:
-        """Return the same caller for words that are not its own: a model's, or a stored tool's.
+        """Return the same caller for calls written by a model or a stored tool.
 
-        What it may do stays; that a person stands behind it does not. Who is nobody on the network
-        stays so: it registers no code, not even for the sandbox.
+        Its rights stay, but the calls no longer count as made by a person. An unidentified caller
+        stays one: it registers no code, not even for the sandbox.
         """
         if self.authority == "network":
             return self
         return replace(self, authority="agent", of_host=False, origin=self)
 
     def sees_contents_of(self, actor: str) -> bool:
-        """Whether the caller may see what a call of somebody said, and what it was told."""
+        """Whether the caller may see the arguments and the result of somebody's call."""
         return self.actor == actor or self.sees_every_call
 
     @property
     def sees_every_call(self) -> bool:
         """Whether the caller may see the contents of others' calls, as administrators may.
 
-        Before there are tokens, whoever reaches a server on loopback owns all of it.
+        As long as there are no tokens, every caller on loopback has all rights.
         """
         return self.authority == "network" or self.speaks_for_person("gateway")
 
@@ -280,10 +280,10 @@ def _never(_given: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PersonNeeded(Generic[GivenT]):
-    """Why an operation takes a person's word, and the command by which a person gives it.
+    """Why an operation needs a person, and the command for a person to run.
 
-    `applies`: with which arguments it does. `of_host`: with which it acts on the machine, so that
-    the administrator of another workspace has no say. `command` returns the words after
+    `applies`: for which arguments it does. `of_host`: for which arguments it acts on the machine,
+    so that an administrator of another workspace may not run it. `command` returns the words after
     `stratagem`. Each is handed the checked arguments, as the operation itself is.
     """
 
@@ -329,8 +329,8 @@ class CommandHint:
     a list, and the one that takes a single value instead. `only` are the parameters of the
     command, where those are not all; `fixed` are arguments that it always passes.
 
-    `renderer` shows the answer, where a sentence does not do, and `handler` runs the operation,
-    where more is to be done: functions of modules of `stratagem.surfaces.cli`. `completions` are
+    `renderer` displays the answer, if a sentence is not enough, and `handler` runs the operation,
+    if more has to be done: functions of modules of `stratagem.surfaces.cli`. `completions` are
     functions of its module `completion`, by the parameter whose values they offer.
     """
 
@@ -354,7 +354,7 @@ _ADVICE_WORDS: ContextVar[Callable[[str], str]] = ContextVar("advice_words", def
 
 
 def advise(text: str) -> str:
-    """Return advice that names operations, in the words of whoever reads the answer."""
+    """Return advice that names operations, in the terms of the surface that shows it."""
     return _ADVICE_WORDS.get()(text)
 
 
@@ -362,13 +362,12 @@ def advise(text: str) -> str:
 class Operation:
     """One thing a caller can ask for, alike on every surface.
 
-    `method` is what it runs, and the source of its description: a typed method of a service.
-    `also_in` are other toolsets that show it too.
-    `takes`: the method takes its parameters as one object of this type. `answer_options` are
-    parameters of the answer that no method knows of: `cursor` and `max_chars`; `transaction` is the
-    id of the one that the call is part of. `answer_fields`: of a long answer, what the list of
-    tools says of it. `null_fields` stand in an answer as null
-    where they are empty; others are left out of it.
+    `method` is the typed method of a service that it runs, and the source of its description.
+    `also_in` are other toolsets that show it too. `takes`: the method takes its parameters as one
+    object of this type. `answer_options` are parameters of the answer that no method knows of:
+    `cursor` and `max_chars`; `transaction` is the id of the one that the call is part of.
+    `answer_fields`: the fields of a long answer that the list of tools describes. Empty
+    `null_fields` are null in an answer; other empty fields are left out.
 
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
     `existing_only`: it only changes what is stored already; of one that takes an `action`,
@@ -376,16 +375,17 @@ class Operation:
     `action_aliases`: by action, parameters that others of its actions take, and the one that a
     caller who gives such a parameter means.
     `part` is the part of the runtime that it runs on. `run_async` is there where waiting is
-    most of the work; `run` then does the same for callers that have no event loop. `right` is
-    what it takes to call it, where that does not follow from what it does. `person`: it takes a
-    person's word besides. `irreversible`: what it does cannot be undone, which always does.
-    `calls_tools`: it does, and reaches, whatever a registered tool does. `confidential`: its
-    arguments hold a secret, so that no model is offered it, and no tool runs it.
+    most of the work; `run` then does the same for callers without an event loop. `right` is the
+    right needed to call it, if that does not follow from whether it writes. `person`: it also needs
+    a person. `irreversible`: it cannot be undone, and therefore always needs a person.
+    `calls_tools`: it has the effects of the registered tools that it calls. `confidential`: its
+    arguments contain a secret, so that it is not offered to models, and no tool may run it.
     `run_unopened` answers where the database cannot be read: with the error, and the time.
-    `commands` are its commands, where its name alone makes no good one. `also_called` are words by
-    which others know such an operation: whoever calls it so is told its name. `schemas` are
-    those of an operation that has no generated ones. `example` are arguments that work on any
-    database, for the pages and the help; an operation on what has an id of its own has none.
+    `commands` are its commands, if its name alone is not a good one. `also_called` are names that
+    other products use for such an operation: a call by one of them is answered with the right name.
+    `schemas` are those of an operation that has no generated ones. `example` are arguments that
+    work on any database, for the pages and the help; an operation on what has an id of its own has
+    none.
     """
 
     name: str
@@ -422,7 +422,7 @@ class Operation:
     example: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a row that could let an agent do what nobody can undo."""
+        """Refuse a row that would let an agent run an irreversible operation."""
         assert self.person is not None or not self.irreversible, self.name
 
     @property
@@ -452,9 +452,9 @@ class Operation:
         return self.run_async is None and not self.irreversible
 
     def describe(self, answer: Answer, words: Callable[[str], str] = str) -> str:
-        """Say an answer in words, and what was corrected about the call that it answers.
+        """Return an answer as text, with the corrections of the call.
 
-        `words` returns advice that names operations as whoever reads the answer calls them.
+        `words` translates advice that names operations into the terms of the surface.
         """
         correction = answer.get(CORRECTION)
         token = _ADVICE_WORDS.set(words)
@@ -465,7 +465,7 @@ class Operation:
         return f"{said}\n({correction})" if correction else said
 
     def right_for(self, arguments: Mapping[str, Any]) -> Right:
-        """Return what it takes to call the operation with these arguments."""
+        """Return the right that is needed to call the operation with these arguments."""
         if self.right is not None:
             return self.right
         if self.read_only or arguments.get("action") in self.reading_actions:
@@ -477,7 +477,7 @@ class Operation:
         return self.read_only or self.right_for(arguments) == "read"
 
     def needs_database(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call has nothing to do where no database is: it reads, or removes."""
+        """Whether a call has nothing to do without an existing database: it reads, or removes."""
         changes_existing = self.destructive or self.existing_only
         return (
             self.reads(arguments)

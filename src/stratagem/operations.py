@@ -1,4 +1,4 @@
-"""One table of everything that can be asked for, gathered from the systems.
+"""The table of all operations, gathered from the systems.
 
 Surfaces are translations of this table; none has an operation of its own. Each system's rows are
 read when one of them is first asked for, so that a server starts without those it does not serve.
@@ -93,9 +93,9 @@ SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_capture, ("review",)),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
-# The registry is the gateway's: whoever may write to the one may write to the other. What agents
-# are not shown of memory and knowledge takes the same rights as what they are, and debug memory is
-# looked after by its own administrators.
+# The registry belongs to the gateway: the right to write to one includes the other. Operations of
+# memory and knowledge that agents are not offered need the same rights as the others, and the
+# debugging memory is maintained by its own administrators.
 _SCOPES = {
     "registry": "gateway",
     "memory_plus": "memory",
@@ -155,7 +155,7 @@ def of_toolsets(wanted: Iterable[str]) -> list[Operation]:
 
 
 def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
-    """Refuse what a caller may not do.
+    """Refuse a call that the caller has no right to.
 
     Raises:
         PermissionDenied: Its token does not allow it.
@@ -167,7 +167,7 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
     if not isinstance(action, str):
         action = None
     if operation.reading_actions and not _is_action(operation, action):
-        # What is no action at all is the operation's to complain about.
+        # An unknown action is reported by the operation itself.
         right = "read"
     what = f"{operation.name} {action}" if operation.reading_actions else operation.name
     caller.require(_scope(operation), right, what)
@@ -241,7 +241,7 @@ def prepare(
 def _read_call(
     operation: Operation, arguments: Any, caller: Caller, correct: CorrectCall | None
 ) -> Prepared:
-    """Return the arguments of a call, corrected where they are wrong and certain all the same."""
+    """Return the arguments of a call, corrected if they are wrong and the correction is certain."""
     said: list[str] = []
     try:
         given = read_input(operation, arguments)
@@ -264,7 +264,7 @@ def _read_call(
 def _rename_for_action(
     operation: Operation, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """Give what stands under the parameter of another action to that of this one."""
+    """Move a value from the parameter of another action to that of this one."""
     aliases = {
         one: other
         for one, other in operation.action_aliases.get(given.get("action", ""), {}).items()
@@ -304,7 +304,7 @@ def _place_options(caller: Caller, database: str | None) -> list[str]:
 
 
 def check_reach(name: str, caller: Caller) -> None:
-    """Refuse that a tool runs an operation of a toolset that is not on for the caller.
+    """Refuse to let a tool run an operation of a toolset that the caller does not have.
 
     Raises:
         PermissionDenied: It is not on.
@@ -322,7 +322,7 @@ def check_reach(name: str, caller: Caller) -> None:
 
 
 def _person_note(operation: Operation) -> str:
-    """Say where turning a toolset on leads to the next refusal, and what helps instead."""
+    """Say if enabling a toolset would only lead to the next refusal, and what helps instead."""
     if operation.person is None:
         return ""
     return (
@@ -333,7 +333,7 @@ def _person_note(operation: Operation) -> str:
 
 
 def may_call(operation: Operation, caller: Caller) -> bool:
-    """Whether there is anything that a caller may do with an operation."""
+    """Whether a caller may call an operation with any arguments."""
     right = "read" if operation.reading_actions else operation.right_for({})
     return caller.may(_scope(operation), right)
 

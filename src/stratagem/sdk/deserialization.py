@@ -28,7 +28,7 @@ def deserialize(kind: Any, answer: Any) -> Any:
 
 
 def error_of(answer: Mapping[str, Any]) -> StratagemError:
-    """Return the error that an answer tells of."""
+    """Return the error that an answer contains."""
     told = answer.get("error")
     if isinstance(told, Mapping):
         code, body = str(told.get("code", "")).lower(), told

@@ -110,7 +110,7 @@ class CheckedService(Generic[ServiceT]):
 
 
 class OpenDatabase:
-    """What a database has whether its methods are awaited or not."""
+    """The common base of the synchronous and the asynchronous database."""
 
     def __init__(self, runtime: Runtime, caller: Caller) -> None:
         self._runtime = runtime
@@ -125,7 +125,7 @@ class OpenDatabase:
 
     @property
     def namespace(self) -> str:
-        """The namespace of whatever names none."""
+        """The default namespace."""
         return self._caller.namespace
 
     @property
@@ -242,7 +242,7 @@ class Stratagem(OpenDatabase, DeveloperGroups):
         return EmbeddedGateway(self.call, lambda: self._runtime.gateway)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._closed = True
         self._runtime.close()
 
@@ -277,15 +277,15 @@ def open_database(
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
 
-    With `create=False` a file that is not there is a `DatabaseNotFound`, and nothing is made.
+    With `create=False` a missing file raises `DatabaseNotFound`, and nothing is created.
 
     A path "postgresql://…" is the address of a server, and `workspace` the log in it.
 
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
-    `redaction`: how much debugging masks of what may be secret. `relevance_min`: how likely a known
-    problem must be the one at hand for its fix to be recommended. `allow_hosts`: hosts that tools
-    may call though they are not public, such as "localhost:8888". `bundles`: the folder of
+    `redaction`: how strictly the debugging memory masks secrets. `relevance_min`: how likely a
+    known problem must be the one at hand for its fix to be recommended. `allow_hosts`: hosts that
+    tools may call though they are not public, such as "localhost:8888". `bundles`: the folder of
     `db.bundle`.
     """
     if not create:

@@ -133,8 +133,8 @@ class _AwaitedService(Generic[ServiceT]):
 class AsyncStratagem(OpenDatabase, AsyncDeveloperGroups):
     """An open database for programs with an event loop: the same methods, to be awaited.
 
-    The work is done in threads, so the loop never waits for it. Where a call is cancelled, what
-    had begun is completed and what had not is left undone: a write is there whole, or not at all.
+    The work is done in threads, so the loop never waits for it. When a call is cancelled, work that
+    has begun is completed and other work is not started: a write is stored whole, or not at all.
     """
 
     def __init__(self, runtime: Runtime, caller: Caller, threads: ThreadPoolExecutor) -> None:
@@ -186,7 +186,7 @@ class AsyncStratagem(OpenDatabase, AsyncDeveloperGroups):
         )
 
     async def close(self) -> None:
-        """Complete what was asked for, and let go of the database."""
+        """Complete the running calls, and close the database."""
         if self._closed:
             return
         self._closed = True

@@ -51,7 +51,7 @@ class EmbeddedGateway(GatewayOperations):
     def add_provider(
         self, name: str, provider: CustomProvider, config: Mapping[str, Any] | None = None
     ) -> list[Answer]:
-        """Take a provider of one's own: initialise it, and register the tools that it lists.
+        """Add a custom provider: initialise it, and register the tools that it lists.
 
         Its tools can be called for as long as this database is open; adding it again, after a
         restart say, brings them back.

@@ -40,11 +40,11 @@ __all__ = [
     "unreachable_error",
 ]
 
-# Who keeps a current branch says which with each request, and is told which it is then: its name
-# and, after a semicolon, its id, for the name may come to mean another.
+# A client with a current branch sends it with each request, and the answer has the branch after it:
+# the name and, after a semicolon, the id, because the name may be reused.
 BRANCH_HEADER: Final = "x-stratagem-branch"
 NAMESPACE_HEADER: Final = "x-stratagem-namespace"
-# "whole" is for programs: an answer is not cut to what fits beside a conversation.
+# "whole" is for programs: the answer is not cut to the budget of a conversation.
 ANSWERS_HEADER: Final = "x-stratagem-answers"
 # The id of the transaction that a request is part of.
 TRANSACTION_HEADER: Final = "x-stratagem-transaction"
@@ -184,9 +184,9 @@ class ServerEndpoint:
 
 
 def is_outcome(response: httpx2.Response) -> bool:
-    """Whether a refusal says what came of a call.
+    """Whether a refusal is the outcome of a call that was run.
 
-    The call was run. Asked again under its request id, the server could only say the same.
+    A repeat under its request id would get the same answer.
     """
     try:
         answer = orjson.loads(response.content)

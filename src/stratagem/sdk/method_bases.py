@@ -63,7 +63,7 @@ class AsyncInvoke(Protocol[Service_co]):
 
 
 class GeneratedMethods:
-    """What all of them have: they say what they belong to, and which keyword was meant."""
+    """The common base of generated methods: it suggests the right keyword for a wrong one."""
 
     def __init_subclass__(cls) -> None:
         """Let public methods say which keyword was meant."""

@@ -1,9 +1,9 @@
 """The SDK for a server: `connect(url, token=…)` and `connect_async`.
 
-A reply that is lost must not make a write happen twice. Every write carries a request id, made up
-where none was given, and is sent again under the same one; the server then returns the first
-result. What has no request id, as a batch of calls, is sent again only where it surely did not
-arrive.
+A lost reply must not make a write happen twice. Every write carries an idempotency key
+(`request_id`), generated if none was given, and is repeated under the same key; the server then
+returns the first result. A request without a key, such as a batch of calls, is repeated only if it
+certainly did not arrive.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _RequestAttempts:
 
 
 class _ServerClient:
-    """What a client is whether its methods are awaited or not."""
+    """The common base of the synchronous and the asynchronous client."""
 
     def __init__(self, endpoint: ServerEndpoint, patience: RetryPolicy) -> None:
         self._endpoint = endpoint
@@ -162,7 +162,7 @@ class Client(_ServerClient, DeveloperGroups):
 
     @property
     def namespace(self) -> str:
-        """The namespace of whatever names none."""
+        """The default namespace."""
         return self._endpoint.namespace or str(self.call(_STATUS)["namespace"])
 
     def close(self) -> None:

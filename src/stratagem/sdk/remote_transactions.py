@@ -44,7 +44,7 @@ class RemoteScope:
 
 
 class _Block:
-    """What blocks to be entered and to be awaited have in common."""
+    """The common base of synchronous and asynchronous blocks."""
 
     def __init__(
         self, scope: RemoteScope, *, read_only: bool, time_limit: timedelta | float

@@ -1,8 +1,8 @@
 """`with db.transaction():` for a database in this process.
 
 The operations of a block take part by being run in it: which transaction is the current one is a
-variable of the context, so each thread and each task of an event loop has its own. What a block
-started and what outlives it is refused, never written beside the transaction.
+variable of the context, so each thread and each task of an event loop has its own. Work that a
+block started and that outlives it is refused, never written outside the transaction.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Committed(DisplayableResult):
 
 
 class TransactionScope:
-    """Which caller the operations of a database are run for: its own, or one in a transaction."""
+    """The caller for which operations of a database are run: its own, or one in a transaction."""
 
     def __init__(self, transactions: Transactions, caller: Caller) -> None:
         self.transactions = transactions
@@ -71,7 +71,7 @@ class TransactionScope:
 
 
 class OpenBlock:
-    """What blocks to be entered and to be awaited have in common."""
+    """The common base of synchronous and asynchronous blocks."""
 
     def __init__(self, scope: TransactionScope, options: dict[str, Any]) -> None:
         self.scope = scope

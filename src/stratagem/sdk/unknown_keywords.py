@@ -1,7 +1,6 @@
 """A wrong keyword of a method is a TypeError, as everywhere in Python; here it says what was meant.
 
-A program is told at once, and not by a schema: `tgas=` is near `tags=`, and `limit=` is what others
-call `k=`.
+`tgas=` is similar to `tags=`, and `limit=` is the name that other libraries use for `k=`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The root of the command line: what it is asked before it is known which command is meant."""
+"""The root of the command line: finding the command, its help page and the common options."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ class Root(TyperGroup):
         """Run the command that some arguments name, and exit with its code."""
         del standalone_mode
         given = list(sys.argv[1:] if args is None else args)
-        # What cannot be read cannot say in which form to complain, so this looks for itself.
+        # A line that cannot be parsed does not tell whether errors are wanted as JSON, so this is
+        # checked separately.
         output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
         run = super().main
 
@@ -144,7 +145,7 @@ def _enter_folder(given: list[str]) -> list[str]:
 
 
 def _file_settings(given: Sequence[str]) -> FileSettings:
-    """Return what files say, for commands that could use any of it."""
+    """Return the settings of files, for commands that may use them."""
     unused = not given or given[0].startswith("--completion")
     return FileSettings() if unused else FileSettings.read()
 

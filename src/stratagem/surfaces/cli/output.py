@@ -1,8 +1,8 @@
 """Where answers go: to people as text and tables, to programs as JSON.
 
-Answers go to stdout; what is said about them (notes, progress, errors) to stderr, but for
-errors in JSON, which are answers. Nothing that was stored can move the cursor, colour the screen
-or turn the direction of what is read: control characters are shown, not sent.
+Answers go to stdout; notes, progress and errors to stderr, except errors in JSON, which are
+answers. Stored text cannot move the cursor, colour the screen or change the direction of text:
+control characters are escaped.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _COMMANDS = {
     "Add the parameter and call again.": "Add it, or see the command's --help.",
     "The details say": "With --json, the details say",
 }
-# Of several databases in one command it must be seen which one is meant.
+# A command with several databases must name the one that it is about.
 _OF_A_DATABASE = (DatabaseCorrupt, StorageBusy, StorageFull, StorageUnavailable)
 # Details of a refused call that are worth a look.
 _SHOWN_BELOW = frozenset({"violations", "choices", "corrections", "knownFix"})
@@ -223,7 +223,7 @@ def exit_code_of(output: Output, run: Callable[[], object]) -> int:
 
 
 def confirm(output: Output, question: str, *, yes: bool) -> bool:
-    """Ask whether to go on; who cannot be asked must have said so beforehand.
+    """Ask whether to continue; without a terminal the answer must be given by an option.
 
     Raises:
         InvalidInput: Nobody can be asked.
@@ -239,7 +239,7 @@ def confirm(output: Output, question: str, *, yes: bool) -> bool:
 
 
 def shell_words(text: str) -> str:
-    """Return an advice as somebody at a terminal takes it."""
+    """Return advice with commands in place of operations."""
     text = _HELP_OF.sub(r"stratagem tool-help --tool-name \1", text)
     for said, meant in _COMMANDS.items():
         text = text.replace(said, meant)

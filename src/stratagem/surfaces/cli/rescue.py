@@ -1,4 +1,4 @@
-"""What is said of a rescue: how much of a damaged database was lost, and which records."""
+"""The report of a rescue: how much of a damaged database was lost, and which records."""
 
 from __future__ import annotations
 

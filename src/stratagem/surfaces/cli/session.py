@@ -1,4 +1,4 @@
-"""What all commands have in common: the options that say where to work, and how.
+"""The common options of all commands: the database, namespace and branch, and the form of answers.
 
 They can be given before the command, after it, or as environment variables; the one nearest to
 the command wins.
@@ -165,8 +165,7 @@ class Session:
     def runtime_for(self, operation: str, arguments: Any) -> Iterator[Runtime]:
         """Open the database for a call; one that only reads or removes makes none.
 
-        The gateway has tools of its own, which a database that is not there lacks no more than one
-        that is empty.
+        The gateway's own tools can be called without a database, as with an empty one.
         """
         from stratagem.bootstrap import start
         from stratagem.operations import find

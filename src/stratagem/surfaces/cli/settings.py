@@ -32,8 +32,8 @@ __all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
 
 FILE_NAME: Final = "config.toml"
 PREFIX: Final = "STRATAGEM_"
-# What a file that came with a repository may set: nothing that opens this machine to whoever wrote
-# it, or sends them what is remembered here. Any other setting is refused.
+# The settings that a file from a repository may have: none that opens this machine to its author,
+# or sends them the memory. Any other setting is refused.
 _OF_REPOSITORIES: Final = frozenset(
     {
         *("namespace", "branch", "durability", "embedder", "auto_embed", "relevance_min"),
