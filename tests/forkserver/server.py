@@ -28,8 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# What servers of the official SDK and of ASGI import besides, sooner or later.
-_MODULES = ("mcp.client.stdio", "mcp.server.mcpserver", "uvicorn.lifespan.on", "uvicorn.loops.auto")
+# What servers and clients of the official SDK and of ASGI import besides, sooner or later.
+_MODULES = (
+    "jsonschema",
+    "mcp.client.stdio",
+    "mcp.server.mcpserver",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+)
 # They run in processes that are fenced in, and are started as scripts.
 _SCRIPTS = re.compile(r"\.(inside|workers)\.|\.__main__$")
 _MESSAGE_BYTES_MAX = 200_000
