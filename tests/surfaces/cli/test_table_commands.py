@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
+from typer.main import get_group
 
 from stratagem import operations
 from stratagem.operation import Caller, Operation
@@ -36,7 +36,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_operation_is_a_command_by_its_name() -> None:
     # What their pages say is read below, of the other names.
-    group = get_command(app)
+    group = get_group(app)
     with group.make_context("stratagem", ["operations"]) as context:
         unknown = {
             name
