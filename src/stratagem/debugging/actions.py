@@ -1,6 +1,6 @@
-"""What to do next: the words that lead a model through the work.
+"""The next actions that answers suggest to a model.
 
-Whoever may only read is told what can be done without writing.
+A caller that may only read gets suggestions that need no writing.
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ def _action(kind: str) -> NextAction:
 
 
 def no_match(*, writes: bool = True) -> NextAction:
-    """Return what to do when nothing like it is known."""
+    """Return the next action if no similar incident is known."""
     return _action("NO_MATCH_DEBUG_THEN_ADD_INCIDENT" if writes else "NO_MATCH_DEBUG")
 
 
 def no_solutions(*, writes: bool = True) -> NextAction:
-    """Return what to do when it is known, but no fix is."""
+    """Return the next action if the incident is known, but no fix for it."""
     return _action("NO_SOLUTIONS_ADD_ONE" if writes else "NO_SOLUTIONS_DEBUG")
 
 
 def try_solution(*, writes: bool = True) -> NextAction:
-    """Return what to do when a fix is known."""
+    """Return the next action if a fix is known."""
     return _action("TRY_SOLUTION_AND_RECORD_OUTCOME" if writes else "TRY_SOLUTION")
 
 
 def after_outcome(*, worked: bool) -> NextAction:
-    """Return what to do when a fix was tried."""
+    """Return the next action after a fix was tried."""
     return _action(
         "DONE_OR_ADD_ENV_VARIANT" if worked else "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
     )
 
 
 def solution_added() -> NextAction:
-    """Return what to do when a fix was added, and nobody tried it yet."""
+    """Return the next action after a fix was added that nobody has tried yet."""
     return _action("RECORD_OUTCOME_FOR_NEW_SOLUTION")
 
 
 def duplicate_incident() -> NextAction:
-    """Return what to do when the incident is there already."""
+    """Return the next action if the incident exists already."""
     return _action("USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT")

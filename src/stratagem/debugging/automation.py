@@ -21,7 +21,7 @@ from stratagem.storage.contract import Transaction
 
 __all__ = ["BestFix", "BestFixes", "list_best_fixes", "lookup_draft"]
 
-# A fix that fails more often than this is not shown to anybody who did not ask.
+# A fix that fails more often than this is not shown unasked.
 _RELIABILITY_MIN: Final = 0.4
 # The newest incidents are looked at: ranking each takes about a millisecond.
 _INCIDENTS_MAX: Final = 500

@@ -36,7 +36,7 @@ class Place:
 
 
 def environment(env: object, *, local: bool, redaction: Level) -> Environment:
-    """Return the environment that a caller gives, or has, without what may be secret in it."""
+    """Return the environment that a caller gives or runs in, with secrets masked."""
     return canonical(_resolve_env(env, local=local, redaction=redaction))
 
 

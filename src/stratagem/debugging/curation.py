@@ -435,7 +435,7 @@ class CuratedDebugging(Debugging):
         branch: str | None,
         request_id: str | None,
     ) -> RecordChanged:
-        """Write the new versions that a change makes, and say what became of the record."""
+        """Write the new versions of a change, and report the result."""
         name = branch or self._caller.branch
 
         def write(transaction: Transaction) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The environment that this process runs in, as far as it can be seen without asking anyone.
+"""Detection of the environment that this process runs in.
 
 The language is the one of the project in the working directory, if its files say so: an agent
 that works on a Node project starts this Python process too.
@@ -72,7 +72,7 @@ _CI: Final = {
 def detect(*, tools: bool = False) -> dict[str, str]:
     """Return the environment of this process, in fields that `canonical` understands.
 
-    It never fails: what cannot be found out is left out. With `tools` the versions of the
+    It never fails: a field that cannot be detected is left out. With `tools` the versions of the
     languages and of CUDA on the path are asked for, which starts programs and can take seconds.
     """
     found = _system() | _runtime() | _python() | _project(_working_directory())

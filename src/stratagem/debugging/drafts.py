@@ -124,7 +124,7 @@ def outcome_event(content: Mapping[str, Any]) -> Draft:
 def new_id(prefix: str, transaction: Transaction) -> str:
     """Return an id that no other database makes.
 
-    The head's hash is salted at random; two copies of one file part by the time of their writes.
+    The head's hash is salted at random; two copies of one file differ by the time of their writes.
     """
     seed = f"{prefix}:{transaction.log.head().sequence}:{transaction.at}".encode()
     return f"{prefix}_{hashlib.sha256(transaction.log.head().hash + seed).hexdigest()[:16]}"

@@ -34,14 +34,14 @@ _ELSEWHERE: Final = {
     "runtime": ("language", "framework"),
     "gpu": (),
 }
-# Up to this rank a field is sure to be about its slot, whatever it says.
+# Up to this rank a field certainly belongs to its slot, whatever its value.
 _RANK_SURE: Final = 1
 # After every field that names its slot: things found elsewhere, and fields named after a thing.
 _RANK_ELSEWHERE: Final = 5
 _RANK_NAMED: Final = 6
-# What it means that there is none.
+# Values that mean "none".
 _NOTHING: Final = {"gpu": "cpu", "runtime": "bare"}
-# Words that a field may say instead of naming something.
+# Values that name nothing, such as "unknown".
 _NO_NAMES: Final = vocabulary.MISSING | ABSENT | PRESENT
 _BOXES: Final = ("docker", "container")
 
@@ -232,7 +232,7 @@ class _EnvironmentParser:
             return slot not in _NOTHING or self._claim(slot, _NOTHING[slot], rank=rank)
         if text in PRESENT or (slot == "gpu" and text.isdecimal()):
             name = {"gpu": "gpu", "runtime": "container"}.get(slot)
-            # That there is a GPU says less than which.
+            # The presence of a GPU tells less than its model.
             return name is None or self._claim(slot, name, rank=_RANK_NAMED)
         found = _find_gpu(text) if slot == "gpu" else spelling.find(slot, text)
         if found:
@@ -276,7 +276,7 @@ class _EnvironmentParser:
         return SlotValue(winner.name, "")
 
     def _demote_claim(self, slot: str, claim: _Claim, version: str) -> None:
-        """Keep a claim that lost as a free field, if parsing that field gives the same claim."""
+        """Keep a rejected claim as a free field, if parsing that field gives the same claim."""
         key = claim.alias if _has_own_number(slot, claim.alias) else claim.name
         role = role_of(key)
         free = role is None or (role.slot, role.name) == (slot, claim.name)

@@ -1,4 +1,4 @@
-"""Environments: what a caller says of the machine, made comparable.
+"""Environments: a caller's description of its machine, in a comparable form.
 
 People write the same environment in many ways. Six things in it decide whether a fix carries
 over: operating system, language, framework, runtime, GPU and architecture. Each is found under
@@ -9,8 +9,8 @@ as it is, in lower case. Reading the result again changes nothing.
 The *bucket* is what outcomes are counted by: names and major versions, as in
 `linux|py3|torch2|cuda12|docker`. The system's version, the runtime's and the free fields are
 left out of it, and so is `x86_64`, which most people have and few mention. A name that nobody
-could place by itself says where it belongs: `os:haiku`. An unknown framework stands bare beside a
-system or a language; alone it might be any word. Without anything known the bucket is `unknown`.
+could place by itself is prefixed by its slot: `os:haiku`. An unknown framework has no prefix beside
+a system or a language; alone it might be any word. If nothing is known the bucket is `unknown`.
 
 *Similarity* is Σ weight · match / Σ weight over everything that at least one side mentions:
 
@@ -18,11 +18,11 @@ system or a language; alone it might be any word. Without anything known the buc
     match    1 the same; 0.75 another minor version, or a version known on one side only;
              0.5 another major version, or known on one side only; 0 different
 
-Versions are compared as far as both are known: 3 is the same as 3.11. Nothing compared with
-nothing is 1, as any environment with itself: whoever says nothing asks about all who said nothing.
+Versions are compared as far as both are known: 3 is the same as 3.11. Two empty environments have a
+similarity of 1, as any environment has with itself.
 
-Two environments *contradict* each other in what both state and state differently: another name,
-or another major version. Whoever does not mention docker is not elsewhere.
+Two environments *contradict* each other in fields that both have with different values: another
+name, or another major version. A missing field contradicts nothing.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Environment:
 
     @cached_property
     def traits(self) -> Mapping[str, _Trait]:
-        """What is compared; kept, for every outcome is compared with the caller."""
+        """The compared traits; cached, because every outcome is compared with the caller."""
         fields = self.as_dict()
         traits = {}
         for slot, weight in _WEIGHTS.items():
@@ -195,7 +195,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _cache_key(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
-    """Return what decides how an environment is read; the types, for True is equal to 1."""
+    """Return the cache key of an environment; it includes the types, because True is equal to 1."""
     cut = limits.ENV_VALUE_CHARS_MAX
     return tuple(
         (str(key)[:cut], value[:cut] if isinstance(value, str) else value, type(value))

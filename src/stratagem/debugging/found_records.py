@@ -91,7 +91,7 @@ def find_record(
 
 
 def missing_record(record_id: str, where: str, field: str = "record_id") -> StratagemError:
-    """Return the error that there is no such record; its id tells of what kind it would be."""
+    """Return the error for a missing record; the kind is known from its id."""
     missing: dict[str, type[StratagemError]] = {"sol_": SolutionNotFound, "out_": OutcomeNotFound}
     return missing.get(record_id[:4], IncidentNotFound)(
         f"There is no incident, solution or outcome {record_id!r} {where}.",

@@ -1,21 +1,21 @@
 """Which fix to try first.
 
 A fix is worth trying when its incident is the one at hand (relevance) and when it worked for
-others, most of all for others like the caller (reliability). Each outcome counts by how like
-the caller's its environment was, how old it is and who tells; what was seen in environments that
-contradict the caller's is worth six outcomes at most (`engine.evidence`). An author's claim says
-little, and a failure that was reported on a recommendation counts as far as that recommendation was
-about the same problem. A fix without evidence stands at the base rate of the others.
+others, most of all in environments like the caller's (reliability). Each outcome is weighted by the
+similarity of its environment, its age and its reporter; outcomes in environments that contradict
+the caller's count as six at most (`engine.evidence`). An author's claim counts little, and a
+failure that was reported on a recommendation is weighted by the relevance of that recommendation. A
+fix without evidence gets the base rate of the others.
 
     final = relevance · (reliability + its lower quartile) / 2 + a little for a recent success
 
 By the mean alone a fix that only its author praises would tie with one that worked for four of
-five; the quartile knows how little that rests on. The recent success decides ties; what is left
-of them goes to the fix that was made for an environment more like the caller's.
+five; the quartile takes into account how little evidence there is. A recent success decides ties;
+remaining ties go to the fix made for an environment more like the caller's.
 
 A success can only raise each factor and a failure only lower it. Fixes of one incident with
-the same steps are one fix: they pool their evidence, and the variant made for the environment
-most like the caller's speaks for them.
+the same steps are one fix: they pool their evidence, and are represented by the variant made for
+the environment most like the caller's.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Outcome:
 
     @property
     def trust(self) -> float:
-        """How much it says about the fix."""
+        """Its weight as evidence about the fix."""
         if self.claim:
             return evidence.CLAIM_TRUST
-        # What failed for another problem is no failure; what worked, worked.
+        # A failure for another problem is no failure of the fix; a success always counts.
         return 1.0 if self.worked else self.relevance
 
 

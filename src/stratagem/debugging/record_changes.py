@@ -1,4 +1,4 @@
-"""What editing, retiring, restoring and merging write: new versions of records."""
+"""The new versions of records that editing, retiring, restoring and merging write."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNSIGNED: Final = frozenset(
 
 
 class RecordChange:
-    """What a change writes: the new version of the record first."""
+    """The events of a change, with the new version of the record first."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ def edit_steps(
     content = {**old, "steps": steps, "evidence_revisions": revisions}
     also = []
     if choice == "reset":
-        # What was merged into it is evidence for the old steps, too.
+        # Evidence of records merged into it is for the old steps, too.
         also = [
             Draft(
                 kinds.SOLUTION_EDITED,
@@ -216,7 +216,10 @@ def _retired_with(records: IncidentRecords, found: FoundRecord) -> list[Draft]:
 
 
 def restore_version(records: IncidentRecords, found: FoundRecord, version: int) -> RecordChange:
-    """Return the change that brings back how a record was; where it belongs to stays."""
+    """Return the change that restores an earlier version of a record.
+
+    Its incident stays the same.
+    """
     versions = records.reader.records.history(
         records.view.lineage, found.space, found.id, before=version + 1, limit=1
     )

@@ -49,9 +49,9 @@ _SUMMARY_CHARS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """What a record must be to be listed; None where it does not matter.
+    """The filter of a list; None where a field does not matter.
 
-    `text` is looked for in what people wrote, whatever its case; `environment` are parts of a
+    `text` is searched for in the texts of a record, in any case; `environment` are parts of a
     bucket, as `windows` or `linux|py3`; times are in microseconds.
     """
 

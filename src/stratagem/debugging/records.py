@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """How likely the fixes that were recommended were for the problem at hand, and the incidents.
+    """A lookup: the relevance of its recommended fixes and of its incidents.
 
     `by_incident` is None of lookups that were kept without.
     """
@@ -364,7 +364,7 @@ class IncidentRecords:
 
 
 def steps_key(steps: Sequence[str]) -> str:
-    """Return what tells fixes apart: their words, whatever the case, spacing, numbering and marks.
+    """Return the identity of a fix: its words without case, spacing, numbering and punctuation.
 
     `pip install numpy.`, "1. Run `pip install numpy`" and "$ pip install numpy" are one fix.
     """

@@ -1,11 +1,11 @@
-"""Find the incidents that are like a problem, and say how likely each is the problem itself.
+"""Find the incidents that are similar to a problem, and estimate how likely each is the same.
 
-The same normalised signature is the same problem: relevance 1. So is the same headline, nearly:
-what an error says without its frames, unless both say where they were and it is another place.
+The same normalised signature is the same problem: relevance 1. The same headline (the message
+without its frames) is nearly as certain, unless both have frames in different places.
 All others are found by words and meaning, with title, summary and signature as separate fields,
 and judged by `engine.relevance`: incidents that have an error by its head, the others by their
-titles. A search always finds something, so what it finds is recommended only from a relevance on
-that is a setting.
+titles. A search always finds something, so an incident is recommended only from a minimum relevance
+on, which is a setting.
 """
 
 from __future__ import annotations

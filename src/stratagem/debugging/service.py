@@ -42,7 +42,7 @@ from stratagem.storage.views import find_branch
 
 __all__ = ["Debugging", "rank_solutions", "refuse_retired"]
 
-# Above it two incidents are likely the same one, told differently.
+# Above it two incidents are likely the same one in other words.
 _TWIN_RELEVANCE = TRY_MIN
 _QUERY_KEPT_CHARS = 2_000
 _PROBABLE = 0.5
@@ -110,7 +110,7 @@ Worked = Annotated[
 class Debugging(BoundSystem):
     """The four operations of debugging, for one caller.
 
-    `asked_by` names what asks by itself, where nobody does: statistics leave its lookups out.
+    `asked_by` names an automatic caller, whose lookups are left out of statistics.
     """
 
     def __init__(
@@ -394,7 +394,7 @@ class Debugging(BoundSystem):
         answer: RankedSolutions,
         branch: str | None,
     ) -> str:
-        """Remember what was recommended, so that outcomes can be tied to it."""
+        """Store the recommendation, so that outcomes can be linked to it."""
         name = branch or self._caller.branch
         content: dict[str, Any] = {
             # Cut after it was masked: half a token has no shape to know it by.
@@ -500,7 +500,7 @@ def _join_notes(*notes: str | None) -> str | None:
 
 
 def _note_on_standing(records: IncidentRecords, tried: Solution, stands: Solution) -> str | None:
-    """Say what became of a fix that was tried all the same."""
+    """Note that a reported fix was retired or merged."""
     notes = []
     if tried.solution_id != stands.solution_id:
         notes.append(
@@ -617,7 +617,7 @@ def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> In
 
 
 def _promise(answer: RankedSolutions) -> dict[str, float]:
-    """Return how likely the recommended fix was said to help: statistics compare it."""
+    """Return the predicted success of the recommended fix, which statistics use."""
     best = answer.recommended_solution
     if best is None:
         return {}
@@ -625,7 +625,7 @@ def _promise(answer: RankedSolutions) -> dict[str, float]:
 
 
 def _describe_fit(match: SimilarIncident) -> str:
-    """Say how an incident fits what was asked, and by which words."""
+    """Describe how an incident matches the query, and by which words."""
     if match.exact:
         return "The same error signature" if match.relevance >= 1 else "The same error message"
     words = _say_words(match)

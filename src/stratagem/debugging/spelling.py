@@ -1,7 +1,6 @@
 """How the fields of an environment are spelled: any JSON in, plain words and versions out.
 
-Every function here gives for its own result that result again, which is what makes an
-environment that is read twice the same environment.
+Every function here is idempotent, so that an environment that is read twice stays the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """How well the recommendations did, and what needs somebody's attention.
 
-A lookup promises something: that the first fix it recommends will help with the probability
-*relevance times reliability*. It keeps that number, so what was promised can be set against what
-was reported of it. Lookups that the gateway makes by itself, whenever a call fails, are nobody's
-questions; they are counted apart.
+A lookup stores a prediction: the probability that its first recommended fix will help, which is
+*relevance times reliability*. So predictions can be compared with reported outcomes. Lookups that
+the gateway makes automatically, whenever a call fails, are counted separately.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from stratagem.storage.contract import Reader, RecordReader, Version
 __all__ = ["statistics"]
 
 _LISTED_MAX: Final = 50
-# One failure may be the caller's; so many in a row after a success are the fix's.
+# One failure may be the caller's fault; so many in a row after a success are the fix's.
 _FAILURES_IN_A_ROW: Final = 2
 # What was promised is compared in this many parts of the range.
 _BINS: Final = 5
 _NO_MATCH: Final = "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
-# Who asked by itself before lookups said so.
+# The actors of automatic lookups in older releases, which did not mark them.
 _GATEWAY: Final = "gateway"
 
 Content = Mapping[str, Any]
@@ -101,7 +100,7 @@ def _stream(records: RecordReader, view: View, space: Space) -> Iterator[tuple[V
 
 
 def _is_automatic(version: Version, content: Content) -> bool:
-    """Whether nobody asked: lookups say so, and older ones by the name they were written under."""
+    """Whether a lookup was automatic: it is marked so, or an older one has such an actor."""
     return "asked_by" in content or ("answer" not in content and version.actor == _GATEWAY)
 
 

@@ -129,7 +129,7 @@ class _Importer:
             return None if known else Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, key)
         if self._knows_outcome(transaction, view, content):
             return None
-        # Nobody has seen the future: a clock elsewhere was wrong.
+        # A time in the future comes from a wrong clock elsewhere.
         content["at"] = min(content["at"], transaction.wall)
         return outcome_event(content)
 
@@ -159,7 +159,7 @@ def _exists(records: RecordReader, view: View, space: Space, key: str) -> bool:
 
 
 def _export_lines(reader: Reader, view: View, done: TransferResult) -> Iterator[dict[str, Any]]:
-    """Return what stands: duplicates under their replacement, and nothing that was retired."""
+    """Return the records to export: duplicates under their replacement, without retired ones."""
     records = IncidentRecords(reader, view, snapshot=True)
     after: str | None = ""
     while after is not None:

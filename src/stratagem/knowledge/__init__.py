@@ -1,1 +1,1 @@
-"""Knowledge: concepts, how they relate, and how sure one can be of each."""
+"""Knowledge: concepts, their relationships and their certainty."""

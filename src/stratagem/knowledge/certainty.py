@@ -1,20 +1,20 @@
-"""How sure one can be of a concept that nobody gave a score.
+"""The computed certainty of a concept without a given score.
 
-Everything that speaks for or against it is an outcome under the one model of evidence
-(`engine.evidence`), as if the concept had been put to the test and had held, or had not:
+Everything for or against it is an outcome under the one model of evidence (`engine.evidence`), as
+if the concept had been tested with success or failure:
 
 * its explanation is its author's own claim, whatever its length;
 * that somebody tried it, and it held or did not, is a success or a failure for each source;
 * a concept that confirms it is a success, one that contradicts it a failure, each weighed by
-  the strength of the relationship and by how certain that concept is; a contradiction falls back
-  on the one who makes it, by half;
+  the strength of the relationship and by how certain that concept is; a contradiction also counts
+  against the concept that makes it, by half;
 * a concept that supersedes it counts as two failures, weighed in the same way;
-* that it has any other relation to something says a little for it: somebody looked at it from
-  there. Only the strongest few of each type count, so that linking alone makes nothing certain.
+* any other relationship counts a little for it, because somebody looked at it from there. Only the
+  strongest few of each type count, so that linking alone makes nothing certain.
 
-How certain the other concept is means its given score, or else the score that its own evidence has
-without such weighing (`base`, kept beside the score). Otherwise two concepts that contradict each
-other would each depend on the other's score, and the result on who was written first. An untried
+The certainty of the other concept is its given score, or else the score of its own evidence without
+such weighing (`base`, stored beside the score). Otherwise the scores of two concepts that
+contradict each other would depend on each other, and the result on the order of writing. An untried
 concept weighs 1.
 
 The score is a hundred times the mean of that belief. It is computed anew in the transaction
@@ -72,7 +72,7 @@ __all__ = [
 
 
 class _Weight(NamedTuple):
-    """What a relationship of one type and direction counts, and how many of them do."""
+    """The weight of relationships of one type and direction, and how many of them count."""
 
     worked: bool
     weight: float
@@ -139,7 +139,7 @@ def refresh_around(transaction: Transaction, view: View, *concept_ids: str) -> N
 
 
 def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[str]:
-    """Return the concepts whose certainty hangs on another: as many as are looked at in time."""
+    """Return the concepts whose certainty depends on another, up to a limit."""
     node = ConceptRecords(transaction, view).subject(concept_id)
     links = transaction.catalogue.links(view, (node,), limit=limits.CERTAINTY_NEIGHBOURS_MAX)
     named = transaction.records.names(sorted({link.other for link in links}))
@@ -147,7 +147,7 @@ def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[st
 
 
 def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) -> None:
-    """Compute anew what a merge has changed the evidence of."""
+    """Recompute the certainty of concepts whose evidence a merge has changed."""
     view = View(branch, transaction.branches.lineage(branch), transaction.wall)
     touched: set[str] = set()
     for each in drafts:
@@ -187,7 +187,7 @@ def _ends(records: RecordReader, view: View, relationship_id: str) -> Iterator[s
 
 
 class EvidenceCounts(NamedTuple):
-    """What the certainty of a concept is made of."""
+    """The counts of evidence behind the certainty of a concept."""
 
     confirming: int
     contradicting: int
@@ -417,7 +417,7 @@ class _Computation:
         return _score((*self._tried[concept_id], *observed))
 
     def _weight(self, node: int, at: int) -> float:
-        """Return what the words of a concept weigh at a moment."""
+        """Return the weight of a concept as evidence at a moment."""
         other = self._others[node]
         given = other.content.get("certainty_score")
         if given is not None:
@@ -432,7 +432,7 @@ def _values_at(score: int, base: int) -> dict[str, Any]:
 
 
 def _weighed_by(records: ConceptRecords, nodes: list[int]) -> set[str]:
-    """Return the concepts that some speak for or against: as many as are looked at in time."""
+    """Return the concepts that some concepts are evidence for or against, up to a limit."""
     links = [
         link
         for label, outgoing in _WEIGHTS

@@ -1,4 +1,4 @@
-"""What is known about a question, as one text that fits into a prompt.
+"""The knowledge about a question, as one text that fits into a prompt.
 
 The concepts that answer best come first, each with its explanation, what speaks against it and how
 it relates to others. A long explanation is cut rather than the next concept left out.

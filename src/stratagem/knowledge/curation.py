@@ -1,4 +1,4 @@
-"""Looking after concepts: evidence about them, what wants attention, and merging twins."""
+"""Maintenance of concepts: evidence, review, and merging duplicates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SourceOfEvidence = Annotated[
     str | None, Param("Who or what found it; the caller by default. Each source counts once")
 ]
 _EvidenceNote = Annotated[str | None, Param("What was found")]
-# What a merged concept gives to the one that stays, where that has nothing of it.
+# The fields that a merged concept passes to the one that stays, if they are empty there.
 _FILLED: Final = ("area", "topic", "subtopic", "source")
 _PERIOD: Final = frozenset({"valid_from", "valid_to"})
 
@@ -276,7 +276,7 @@ def _carry_evidence(
 def _carry_known_marks(
     records: ConceptRecords, transaction: Transaction, stays: Concept, goes: Concept
 ) -> None:
-    """Let whoever knows a concept know the one that stands for it."""
+    """Mark the remaining concept as known to everybody who knows the merged one."""
     # By concept and learner, since when.
     marks: dict[str, dict[str, int]] = {stays.id: {}, goes.id: {}}
     for _, version in records.stream_versions(KNOWN_CONCEPTS):

@@ -1,9 +1,9 @@
 """Which concepts were superseded, and which are contested.
 
 A concept that another supersedes is no longer current, one that another contradicts is contested:
-every answer that shows it says so, and by which. What speaks against it counts only while it is
-there itself and holds at the time in question: a successor that begins next year replaces nothing
-yet, and asked about an earlier time the predecessor is the current one.
+every answer that shows it says so, and by which. A concept against it counts only if it exists and
+is valid at the time in question: a successor that becomes valid next year replaces nothing yet, and
+at an earlier time the predecessor is the current one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DisputedItem(Protocol):
 
 @dataclass(slots=True)
 class Dispute:
-    """What speaks against a concept."""
+    """The concepts against a concept."""
 
     superseded_by: list[ConceptRef] = field(default_factory=list)
     contested_by: list[ConceptRef] = field(default_factory=list)

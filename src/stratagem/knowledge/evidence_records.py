@@ -1,7 +1,7 @@
-"""What somebody found out about a concept: that it held, or that it did not.
+"""Findings about a concept: a source confirmed or refuted it.
 
-Each source counts once for a concept, however often it says the same; when it changes its mind the
-later word stands. So many confirmations by one caller make nothing certain.
+Each source counts once for a concept, however often it reports; its latest finding counts. So
+repeated confirmations by one caller make nothing certain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Questions about relationships, answered by a service outside of the database.
 
-It says which concepts are found; what they are called, and that they are there at all, is read
-from the log. So what another client wrote meanwhile, or what the service still has of a concept
-that is gone, cannot be seen in an answer.
+It decides which concepts are found; their names and their existence are read from the log. So
+writes of other clients to the service, or deleted concepts that it still has, cannot be seen in an
+answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cycles of prerequisites that a merge brings about, told before it writes them.
+"""Cycles of prerequisites that a merge would create, reported before it writes them.
 
 Nobody can write a cycle, but two branches that have none may have one together. A merge takes both
 sides even then: it says which cycle there is, and by which call it is broken.

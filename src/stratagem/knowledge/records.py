@@ -49,7 +49,7 @@ class Concept(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How sure one can be of a concept, and whether that was computed."""
+    """The certainty of a concept, and whether it was computed."""
 
     value: float
     computed: bool

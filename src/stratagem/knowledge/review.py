@@ -1,4 +1,4 @@
-"""What of the knowledge wants attention: contested, stale, orphaned and duplicate concepts.
+"""Concepts that need attention: contested, stale, orphaned and duplicate ones.
 
 Twins are found by name, whatever its case, spacing and the form of its words, and by meaning: two
 concepts whose texts mean nearly the same. So many texts are compared at most, the newest.

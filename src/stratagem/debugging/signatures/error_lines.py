@@ -1,9 +1,9 @@
 """Find the lines of a text that state an error, where there is no stack.
 
 Every line is weighed by the first kind of phrase that it has. The heaviest lines count, and of
-those the last group: a log ends with what ended it. Within a group the first line counts,
-because what comes after an error often comes of it. Of a compiler the first error of all counts,
-for the same reason.
+those the last group, because a log ends with the fatal error. Within a group the first line counts,
+because later errors are often consequences of it. For a compiler the first error of all counts, for
+the same reason.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _WEIGHTS: Final = tuple(
         (1, (r"(?i)\bwarn(?:ing)?\b",)),
     )
 )
-# What no line can do without that any of the patterns fits; it spares most lines the patterns.
+# A quick filter: a line that does not match it matches none of the patterns.
 _SPARED: Final = re.compile(
     r"(?i)err|exception|fa(?:il|ult|tal)|panic|timed? ?out|interrupt|sanitizer|unhandled|uncaught"
     r"|terminate|assert|undefined|unresolved|not |cannot|can't|could|unable|denied|refused|invalid"

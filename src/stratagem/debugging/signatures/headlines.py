@@ -1,4 +1,4 @@
-"""What an error says, without who says it and where: the headline of a signature.
+"""The headline of a signature: the message of an error without its source and place.
 
 A full signature has frames and causes in it, so the last line of a traceback has another one than
 the whole. The headline is what both have in common. Its *key* is made of the normalised head:

@@ -1,7 +1,7 @@
 """What an error says of itself: its type, its code and its message, on one line.
 
-Shells, compilers and test runners say one thing in several ways. Where the difference is only
-who says it, the ways become one.
+Shells, compilers and test runners report one error in several ways. Differences that only depend on
+the program are removed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is left of a path: the name at its end.
+"""Paths, reduced to the name at their end.
 
-Directories say where somebody keeps a project, not what went wrong. The last part that has a
+Directories depend on the machine, not on the error. The last part that has a
 word in it stays, without what a bundler or `mktemp` put into it.
 """
 

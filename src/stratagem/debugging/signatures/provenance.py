@@ -1,4 +1,4 @@
-"""Whose a frame is, and what of its name somebody made up.
+"""Whether a frame belongs to the system, and generated parts of its name.
 
 A frame is of the *system* when it belongs to the language, a library or a framework. It is told
 by its file where there is one, else by the module in its name.

@@ -20,14 +20,14 @@ from stratagem.search import analysis
 
 __all__ = ["OutputField", "fits", "is_general", "is_proven", "outputs", "parameters", "same_name"]
 
-# What is said of anything, so that it says nothing of what it is about.
+# General names, which do not say what they are about.
 _GENERAL: Final = frozenset(
     analysis.terms(
         "id ids uid uuid key name title label type kind status state code number count total index"
         " date time timestamp url link page limit size success error"
     )
 )
-# What is done with things, in the names of tools.
+# Verbs in the names of tools.
 _DOING: Final = frozenset(
     analysis.terms(
         "get list find search fetch read load show lookup query create make add new insert register"

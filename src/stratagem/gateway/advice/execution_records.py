@@ -1,6 +1,6 @@
 """The newest executions: how calls of tools and callers went, and which follow each other.
 
-Kept in memory is who called what, when, and how it ended; never with which arguments. Those are
+The caller, tool, time and outcome of each call are kept in memory, never its arguments. Those are
 read from the log when a caller is shown its own.
 """
 

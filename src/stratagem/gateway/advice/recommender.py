@@ -145,7 +145,7 @@ class Recommender:
             # No tool can be called within one, so nothing can come of it.
             return
         if not caller.may("gateway", "write") and not caller.may("gateway", "execute"):
-            # Who only reads leaves nothing behind; nothing of theirs could come of it either.
+            # Nothing is recorded for callers who may only read.
             return
         content = {
             "recommendationId": self._new_id("reco"),
@@ -177,7 +177,7 @@ def _weigh(
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
-    # To work in general is no reason to be chosen; to fail is one not to be.
+    # General success is no reason to choose a tool, but general failure is one against it.
     odds = _log_odds(match.score) + weights.FAILING * min(0.0, 2 * belief.mean - 1)
     if support is not None:
         odds = _with_support(odds, support, _log_odds(best))

@@ -1,9 +1,9 @@
 """Plans of workflows: `workflow_plan`.
 
 A goal is split into its parts, and each part gets its three best tools: the first is the step of
-the plan, the others are there to be taken instead, for whoever asks knows more than any score. An
-argument is filled with what the caller gave or with what the output schema of an earlier step
-names, and with nothing else. The rest is open, and becomes an input of the pipeline.
+the plan, the others are alternatives, because the caller knows more than any score. An argument is
+filled only with a value that the caller gave or with an output that the schema of an earlier step
+names. Other arguments are open, and become inputs of the pipeline.
 
 A plan is `runnable` when the schemas prove that each call of it is valid: nothing is open, no part
 was left out, and no tool of it is a guess.

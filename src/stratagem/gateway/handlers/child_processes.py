@@ -1,4 +1,4 @@
-"""Programs that read what strangers wrote, each in a process of its own that can be killed.
+"""Parsers of untrusted files, each in a separate process that can be killed.
 
 A parser of documents or code may loop, or take all memory there is, on a file made for that. Here
 it has its own address space with a limit, its own processor time, and no way to write files; when
@@ -26,7 +26,7 @@ __all__ = ["ChildResult", "run_program", "run_worker"]
 
 _START: Final = Path(__file__).with_name("limited_start.py")
 _CHUNK_BYTES: Final = 1 << 16
-# Nothing of this server's environment is for a parser: it may hold secrets.
+# A parser gets nothing of this server's environment, which may hold secrets.
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
 
@@ -57,7 +57,7 @@ async def run_program(
         ExecutionTimeout: It was still running when its time was over.
         ExecutionFailed: It wrote too much.
     """
-    # The processor time ends what the kill of this process would leave behind.
+    # The limit of processor time also ends children that survive when this process is killed.
     bounds = [str(memory_bytes_max), str(int(seconds) + 2), str(file_bytes_max)]
     process = await asyncio.create_subprocess_exec(
         sys.executable,

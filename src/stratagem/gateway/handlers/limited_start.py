@@ -1,4 +1,4 @@
-"""Lowers what this process may use, then becomes the program or runs the script it is told to.
+"""Lowers the limits of this process, then becomes the given program or runs the given script.
 
 Run by path, apart from the package: `limited_start.py MEMORY SECONDS FILE_BYTES PROGRAM …`.
 """

@@ -139,10 +139,11 @@ class _Job:
         try:
             if self._running:
                 _raise_in(ident, _StopThread)
-                # Up to Python 3.12 the whole interpreter stays on the alert until some thread has
-                # taken its exception, and one that waits in C takes none: every step of every
-                # thread would be slower, and under a tracer of 3.11 none would be made at all. So
-                # this thread takes one too. The other is put on the alert again as it goes on.
+                # Up to Python 3.12 the whole interpreter checks for pending exceptions until some
+                # thread has received its own, and a thread that waits in C receives none: every
+                # step of every thread would be slower, and under a tracer of 3.11 none would be
+                # made at all. So this thread receives one too. The other thread is flagged again
+                # when it continues.
                 _raise_in(threading.get_ident(), _StopThread)
                 for _ in range(_STEPS_TO_ARRIVE):
                     pass

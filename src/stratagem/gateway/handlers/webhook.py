@@ -1,4 +1,4 @@
-"""Tools that are an address somebody serves: one request for each call.
+"""Webhooks: tools that send one HTTP request for each call.
 
 A handler says where the arguments go:
 

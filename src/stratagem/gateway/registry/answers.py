@@ -407,7 +407,7 @@ class ResourceVersions(TypedDict):
 
 
 class SourceTools(TypedDict):
-    """What became of the tools of a source, by name."""
+    """The results of registering the tools of a source, by name."""
 
     registered: list[str]
     updated: list[str]
@@ -531,7 +531,7 @@ class UpstreamContents(TypedDict):
 
 
 class UpstreamCompletion(TypedDict):
-    """What an argument may go on to be; `result.completion` has the `values`."""
+    """Completions of an argument; `result.completion` has the `values`."""
 
     server: str
     result: dict[str, Any]

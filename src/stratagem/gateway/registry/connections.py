@@ -1,9 +1,9 @@
 """Named connections: where the standard tools may reach, as an administrator set it.
 
-A connection has a name, a kind and settings. A caller names it and never sees what is behind it
-change: which database, which mail server, which folder. Secrets in settings are references such
-as `${NAME}`; an administrator grants the name to the tool for the host. Connections hold for a
-whole workspace, whatever branch a call is about.
+A connection has a name, a kind and settings. A caller uses the name and never sees the settings:
+which database, which mail server, which folder. Secrets in settings are references such as
+`${NAME}`; an administrator grants the name to the tool for the host. Connections hold for a whole
+workspace, whatever branch a call is about.
 """
 
 from __future__ import annotations

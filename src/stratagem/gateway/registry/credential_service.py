@@ -1,4 +1,4 @@
-"""What users are let in to upstream servers by, for one caller. No answer ever has a credential."""
+"""Credentials for upstream servers, for one caller. No answer ever contains one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CredentialService:
         return await self._home.join(lambda: sign_ins.finish(given.state, given.code, given.issuer))
 
     async def give(self, given: inputs.CredentialInput) -> SignedIn:
-        """Keep what a user has for a server: its definition names it `${user.NAME}`."""
+        """Store a user's value for a server, whose definition names it `${user.NAME}`."""
         command = ["tools", "credential", given.server, given.name]
         user = self._user(given.user, "credential_set", command)
         definition = await self._home.join(lambda: self._runner.definition(given.server))
@@ -73,7 +73,7 @@ class CredentialService:
         return {"server": given.server, "user": user, "signedIn": True}
 
     async def sign_out(self, given: inputs.SignOutInput) -> SignedOut:
-        """Forget what a user is let in to a server by."""
+        """Remove a user's credentials for a server."""
         user = self._user(given.user, "credential_remove", ["tools", "sign-out", given.server])
         credentials = self._runner.sign_ins.credentials
         removed = await asyncio.to_thread(credentials.remove, given.server, user, self._caller)
@@ -94,7 +94,7 @@ class CredentialService:
         return runner
 
     def _user(self, given: str | None, operation: str, command: Sequence[str]) -> str:
-        """Return whose credentials are meant: those of others take a person's word."""
+        """Return whose credentials are meant; those of other users need a person."""
         if given is None or given == self._caller.actor:
             return self._caller.actor
         line = [*command, "--user", given]

@@ -1,8 +1,8 @@
-"""What users of upstream servers are let in by: each user's own, encrypted like secrets.
+"""The credentials of users for upstream servers, encrypted like secrets.
 
-A user is whoever calls, as the log names them. Values that a definition names `${user.NAME}`, and
-the tokens of an OAuth sign-in, are kept for one user of one server and one origin: a server that
-moves elsewhere gets nothing that was meant for the place it was at.
+A user is a caller, named as in the log. Values that a definition names `${user.NAME}`, and the
+tokens of an OAuth sign-in, are stored for one user of one server and one origin: a server that
+moves to another origin gets none of them.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ class CredentialStore:
         return cast("UserCredentials", opened)
 
     def stamp(self, server: str, user: str) -> int:
-        """Return what changes whenever a user's credentials do."""
+        """Return a value that changes with every change of a user's credentials."""
         kept = self._current(self._foundation.store.reader(), server, user)
         return 0 if kept is None else kept[0].sequence
 
     def write(self, server: str, user: str, credentials: UserCredentials, caller: Caller) -> None:
-        """Keep what a user is let in by.
+        """Store a user's credentials.
 
-        What it replaces stays encrypted in the log until old executions are erased: erasing makes
-        the read models anew, which is too much for each token that is refreshed.
+        The replaced ones stay encrypted in the log until old executions are erased: erasing
+        rebuilds the read models, which is too expensive for every refreshed token.
 
         Raises:
             SecretUnavailable: It cannot be encrypted.
@@ -97,7 +97,7 @@ class CredentialStore:
         self._foundation.write(caller, work)
 
     def remove(self, server: str, user: str, caller: Caller) -> bool:
-        """Forget what a user is let in by; return whether there was anything."""
+        """Remove a user's credentials; return whether there were any."""
         key = _key(server, user)
 
         def work(transaction: Transaction) -> int | None:
@@ -112,7 +112,7 @@ class CredentialStore:
         return written is not None
 
     def remove_all(self, server: str, caller: Caller) -> None:
-        """Forget what every user of a server is let in by."""
+        """Remove the credentials of all users of a server."""
         with self._foundation.store.snapshot() as reader:
             users = [
                 kept["user"] for _version, kept in self._every(reader) if kept["server"] == server

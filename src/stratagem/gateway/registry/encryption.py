@@ -1,4 +1,4 @@
-"""Encryption of what must be kept and never shown: values of secrets, and users' credentials.
+"""Encryption of stored secrets and users' credentials, which are never shown.
 
 AES-256-GCM, with a key that is not in the database: a copied database reveals nothing. Each
 ciphertext is bound to the place it is kept in, so that none can be moved to another.
@@ -58,8 +58,8 @@ class SecretCipher:
     ) -> EncryptedDocument:
         """Encrypt a document for one place.
 
-        `known_keys` are those by which the database's other secrets were encrypted: where one is
-        missing here, half of them would be unreadable to every server.
+        `known_keys` are those that encrypted the database's other secrets: with a different key,
+        some secrets would be unreadable to every server.
 
         Raises:
             SecretUnavailable: There is no usable key.

@@ -1,9 +1,9 @@
 """Changing the key by which secrets and credentials are encrypted, while servers go on using them.
 
 The new key is put before the old one, so that both can be read. Then everything is encrypted with
-the new one, a record at a time, and what the old one had encrypted is erased from the log. Last,
-where that is wanted, the old key is dropped. Whatever interrupts this leaves everything readable,
-and the next run goes on where it stopped.
+the new one, a record at a time, and the old ciphertexts are erased from the log. Last, if
+requested, the old key is dropped. An interruption leaves everything readable, and the next run
+continues where it stopped.
 """
 
 from __future__ import annotations

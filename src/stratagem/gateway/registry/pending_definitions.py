@@ -1,8 +1,8 @@
-"""What a source says of a tool, as it is registered, and what waits until a person has looked.
+"""Definitions of tools from a source, and changes that wait for a person's approval.
 
-A tool that its source describes anew keeps the definition that was approved, and beside it the new
-one, as `pending`. Both are shown side by side; characters that nobody would see are spelled out,
-although they were taken out of what is registered.
+A tool whose source changes its definition keeps the approved one, and beside it the new one, as
+`pending`. Both are shown side by side; invisible characters are spelled out, although they are
+removed from the registered definition.
 """
 
 from __future__ import annotations

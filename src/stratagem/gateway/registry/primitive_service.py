@@ -1,8 +1,8 @@
 """Prompts, resources and templates of upstream servers, for one caller.
 
-A server that cannot be reached keeps nobody waiting: what is known of the others is listed, and its
-own when it is there. Nothing is served of a server with a quarantined tool: it has changed, and
-nobody has looked at it yet.
+An unreachable server does not delay the others: their primitives are listed, and its own once it
+answers. Primitives of a server with a quarantined tool are not served: it has changed, and nobody
+has approved the change yet.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `permissions` are scopes such as `memory:read`, which the caller needs besides, or
 `internet_access`, which the handler must have. `resources` are names of resources of the registry,
-or of secrets that were granted to the tool. What could not be enforced is refused when a tool is
-registered.
+or of secrets that were granted to the tool. Requirements that could not be enforced are refused
+when a tool is registered.
 """
 
 from __future__ import annotations

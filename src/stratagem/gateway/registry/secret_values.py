@@ -2,8 +2,8 @@
 
 A secret that was set is a record of the log, encrypted, of one workspace; it may also say that the
 value is in a file or is printed by a command. What was not set is taken from the server's
-environment, `STRATAGEM_SECRET_NAME`. No value is ever shown again, and what a new value replaces is
-erased for good.
+environment, `STRATAGEM_SECRET_NAME`. No value is ever shown again, and a replaced value is erased
+for good.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class SecretValues:
         return {name: await self._fetch(name, own_only=name in own) for name in wanted}
 
     def stamp(self, reader: Reader, wanted: Collection[str]) -> list[int]:
-        """Return what changes whenever one of some secrets is set anew."""
+        """Return a value that changes whenever one of some secrets is set."""
         found = (self._read(reader, name) for name in sorted(wanted))
         return [0 if each is None else each[0].sequence for each in found]
 
@@ -206,7 +206,8 @@ class SecretValues:
         return known.value
 
     def _read(self, reader: Reader, name: str) -> tuple[Version, _KeptSecret] | None:
-        # Whoever may write to another branch must not be able to set anything by it.
+        # Only the default branch counts: the right to write to another branch must not be enough to
+        # set a secret.
         view = self._foundation.views.view(reader, DEFAULT_BRANCH)
         version = reader.records.current(view.lineage, names.SECRETS, name)
         if version is None or version.payload is None:

@@ -149,7 +149,7 @@ class SecretGrants:
         return {} if kept is None else kept.get("values", {})
 
     def stamp(self, definition: Mapping[str, Any]) -> str:
-        """Return what changes whenever a server may be sent other secrets than before."""
+        """Return a value that changes whenever the secrets of a server change."""
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, DEFAULT_BRANCH)
         wanted = references(definition)
@@ -182,7 +182,8 @@ class SecretGrants:
         return GrantedSecrets(owner, granted, suspended, values)
 
     def _read(self, owner: str) -> list[GrantRecord]:
-        # Whoever may write to another branch must not be able to grant anything by it.
+        # Only the default branch counts: the right to write to another branch must not be enough to
+        # grant a secret.
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, DEFAULT_BRANCH)
         return grants_of(reader.records, view, owner)

@@ -1,4 +1,4 @@
-"""MCP servers as other programs write them down: their settings files, read as definitions of ours.
+"""MCP servers from the settings files of other programs, read as definitions of ours.
 
 Read are `mcpServers` (Claude, Cursor and most others), `servers` of VS Code, `mcp_servers` of Codex
 (TOML) and the `server.json` of the MCP registry. Nothing is started here, and no secret is taken

@@ -1,9 +1,9 @@
-"""Users' sign-ins to upstream servers: begun here, gone on with in a browser, finished here.
+"""Users' sign-ins to upstream servers: begun here, continued in a browser, finished here.
 
-What the second half needs from the first is kept encrypted in the log, so that the browser may
-come back to any process of a server. A sign-in is for one user of one server, ends by a time limit,
-and is used once; what is left of it is erased with old executions. The state that the browser
-brings back is kept as a hash only.
+The state between the two halves is stored encrypted in the log, so that the browser may return to
+any process of a server. A sign-in is for one user of one server, has a time limit, and is used
+once; its remains are erased with old executions. Of the state that the browser brings back only a
+hash is stored.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class SignIns:
         self._random = random
         self.place = place
         self._refreshing: dict[tuple[str, str], asyncio.Lock] = {}
-        # Whoever calls again and again before they have signed in is told of one sign-in.
+        # Repeated calls before the user has signed in get the same sign-in.
         self._waiting: TTLCache[tuple[str, str], SignInAnswer] = TTLCache(
             limits.UPSTREAM_USER_CONNECTIONS_MAX, limits.SIGN_IN_SECONDS / 2
         )

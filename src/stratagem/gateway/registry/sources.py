@@ -1,7 +1,7 @@
-"""Tools from elsewhere: upstream MCP servers and OpenAPI documents, each tool registered by name.
+"""Sources of tools: upstream MCP servers and OpenAPI documents, each tool registered by name.
 
-A tool is registered with the fingerprint of what its source said about it. When the source says
-something else, the tool is quarantined until somebody with the right to do so approves it.
+A tool is registered with the fingerprint of its definition. When the source changes the definition,
+the tool is quarantined until somebody with the right to do so approves it.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Sources:
             return {"name": given.name, "removed": [tool.name for tool in tools]}
 
         answer = self._foundation.write(self._caller, work)
-        # What its users were let in by is nobody's any more.
+        # The credentials of its users are not needed any more.
         self._credentials.remove_all(given.name, self._caller)
         return answer
 

@@ -2,8 +2,8 @@
 
 People and models choose a tool by its name. Two names that look alike have the same *skeleton*:
 what is left when case and letters that resemble each other are the same, and separators are left
-out. A name is refused if its skeleton is that of a tool of somebody else's, or that of a built-in
-tool but for one letter: `strata_recal` is nobody's honest name.
+out. A name is refused if its skeleton is that of somebody else's tool, or differs from that of a
+built-in tool by one letter only, such as `strata_recal`.
 """
 
 from __future__ import annotations

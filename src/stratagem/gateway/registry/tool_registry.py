@@ -81,7 +81,7 @@ class Registry:
     ) -> None:
         self.builtin = {tool.name: tool for tool in builtin}
         self.standard: StandardTools = standard or NoStandardTools()
-        # Operations that are no tools themselves; a tool of their name would stand before them.
+        # Operations that are no tools themselves; a tool of their name would hide them.
         self.reserved = frozenset(reserved)
         self.check_handler = check_handler
         self.known = {} if known is None else known
@@ -119,7 +119,7 @@ class Registry:
         return await foundation.read_async(look_up)
 
     def limited_to(self, caller: Caller, foundation: Foundation) -> Registry:
-        """Return the registry as a caller is shown it: nobody is shown what they may not call."""
+        """Return the registry limited to the tools that a caller may call."""
         if caller.tool_sets is None:
             return self
         return _LimitedRegistry(self, foundation, caller.tool_sets)

@@ -64,7 +64,7 @@ class Configuration:
     def of(cls, content: Mapping[str, Any]) -> Configuration:
         """Read the documented form, whose times are milliseconds."""
         given = content.get("configuration") or {}
-        # Whoever caches a tool says with it that calling it twice is calling it once.
+        # A cached tool is idempotent: its result may be reused.
         return cls(
             seconds=given.get("timeout", limits.EXECUTION_SECONDS_DEFAULT * 1000) / 1000,
             retries=given.get("retries", 0),
@@ -146,7 +146,7 @@ class Tool:
 
     @cached_property
     def handler_fingerprint(self) -> str:
-        """What tells its handler from every other."""
+        """The fingerprint of its handler."""
         return fingerprint(self.handler)
 
     @property
@@ -198,7 +198,7 @@ class Tool:
         return target if isinstance(target, str) else None
 
     def circuit(self, arguments: Any) -> str:
-        """Return by what name its failures are counted: the host, where callers choose it."""
+        """Return the name of its breaker: the host, if callers choose it."""
         url = arguments.get("url") if isinstance(arguments, Mapping) else None
         if self.target != "url" or not isinstance(url, str):
             return self.name

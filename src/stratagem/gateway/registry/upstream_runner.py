@@ -55,7 +55,7 @@ class UpstreamRunner:
         self._publish = publish
         self._stamp = stamp
         self.sign_ins = sign_ins
-        # By server and user: by what the user was let in when its connection was opened.
+        # By server and user: the version of the user's credentials when the connection was opened.
         self._let_in: dict[tuple[str, str], int] = {}
         self.upstreams = upstreams(self.quarantine_changed, self.tell_of_primitives)
         # By server: the event that defined it, and what it was granted, when it was taken.
@@ -80,7 +80,7 @@ class UpstreamRunner:
         granted = await self._foundation.read_async(lambda: self._stamp(definition))
         if self._defined.get(server) != (version.sequence, granted):
             if self._defined.get(server, (0, None))[1] not in {None, granted}:
-                # It was let in by what it may not have any more.
+                # The connection was opened with secrets that are no longer granted.
                 await self.upstreams.remove(server)
             await self.upstreams.define(definition)
             self._defined[server] = (version.sequence, granted)

@@ -1,4 +1,4 @@
-"""What became of requests: which tools were called after a recommendation, and whether it worked.
+"""Outcomes of requests: which tools were called after a recommendation, and whether they worked.
 
 A recommendation is kept as an event: the request (masked), who asked, and what was recommended.
 When the same caller then calls one of the recommended tools, within ten minutes or under the same

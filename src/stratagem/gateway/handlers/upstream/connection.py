@@ -110,9 +110,9 @@ _LIST_EVENTS: Final[Mapping[str, ServerEvent]] = {
 }
 _ELICITATION: Final = "elicitation/create"
 _SAMPLING: Final = "sampling/createMessage"
-# What a client that answers a question says it can.
+# The capabilities of a client that can answer questions.
 _ASKED_CAPABILITY: Final = {_ELICITATION: "elicitation", _SAMPLING: "sampling"}
-# A server that only wants to be asked again has the time that this takes.
+# How long a server may go on asking to have its call repeated.
 _STATE_SECONDS: Final = 0.1
 T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -129,7 +129,7 @@ class ConnectionResources:
     """What connections need: an HTTP client and the secrets of each server."""
 
     http_client: Callable[[], httpx2.AsyncClient]
-    # Of a server, and of one of its users; of nobody where all users share a connection.
+    # By a server and one of its users; None where all users share a connection.
     secrets: Callable[[ServerDocument, str | None], Awaitable[Secrets]]
     # The access token of a user who has signed in, other than one that the server did not take.
     token: Callable[[ServerDocument, str, str | None], Awaitable[str]] | None = None
@@ -137,7 +137,7 @@ class ConnectionResources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CallInFlight:
-    """A call that waits for its answer: who can be asked during it, and what waits meanwhile."""
+    """A call that waits for its answer: its client, which can be asked questions, and its lane."""
 
     asker: Asker | None
     deadlines: Deadlines
@@ -149,7 +149,7 @@ _call_var: ContextVar[_CallInFlight | None] = ContextVar("call", default=None)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionListeners:
-    """Who is told of each list of tools, of changed prompts or resources, and of a changed one."""
+    """The listeners for lists of tools, changed prompts or resources, and a changed resource."""
 
     tools: Callable[[UpstreamTools], None]
     primitives: Callable[[str], None]
@@ -315,7 +315,7 @@ class UpstreamConnection:
             if self.is_over() and self._task is not None:
                 # The process is ending; wait for its exit status.
                 await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
-            # What it was caused by has the server's own words, with the secrets that they repeat.
+            # The cause has the server's own message, which may repeat secrets.
             raise self._call_error(what, delivery, error) from None
         except QuestionRefused as error:
             raise self._error(
@@ -418,11 +418,11 @@ class UpstreamConnection:
         return answer
 
     async def _answer_question(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Put a question of a server of the handshake era to the client that it can only mean.
+        """Put a question of a server of the handshake era to the only client it can mean.
 
-        Over HTTP it comes with the response to a call, and is about that call. Over a pipe it does
-        not say during which call it is asked: while calls of several clients are under way nobody
-        is asked, for it might be the wrong one.
+        Over HTTP the question comes with the response to a call, and is about that call. Over a
+        pipe it does not name its call: while calls of several clients are running, nobody is asked,
+        because it might be the wrong one.
 
         Raises:
             QuestionRefused: Nobody can be asked, or who is asked will not answer.
@@ -608,7 +608,7 @@ class UpstreamConnection:
         return token
 
     def _scrub(self, answer: Any) -> Any:
-        """Return an answer without what we were let in by: servers like to echo it."""
+        """Return an answer without our credentials, which servers may echo."""
         secrets = self._secrets
         scrubbed = secrets.scrub(answer) if isinstance(secrets, ScrubbingSecrets) else answer
         return mask_values(scrubbed, self._tokens)
@@ -820,7 +820,7 @@ class UpstreamConnection:
             wait = min(2 * wait, limits.UPSTREAM_BACKOFF_SECONDS_MAX)
 
     def _note_all(self, wanted: Mapping[str, Any]) -> None:
-        """Note a change of all that may have changed while nobody told of it."""
+        """Record a change of every list that may have changed without a notification."""
         for uri in wanted.get("resource_subscriptions", ()):
             self._note_change(ResourceUpdated(uri))
         for kind, event in _LIST_EVENTS.items():

@@ -108,7 +108,7 @@ class MessageDispatcher(Dispatcher[TransportContext]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._handlers: _Handlers | None = None
         self._is_closed = False
-        # What those are told who still wait for an answer when the connection ends.
+        # The error for requests that still wait for an answer when the connection ends.
         self._end: MCPError = ConnectionLost()
 
     @abstractmethod

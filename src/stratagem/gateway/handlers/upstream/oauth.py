@@ -2,8 +2,9 @@
 
 Authorization code with PKCE (S256), refresh, resource indicators (RFC 8707), the issuer in the
 response (RFC 9207); as a client we are known by a metadata document, by dynamic registration, or by
-the id that the definition has. What documents mean is the MCP SDK's. Nothing is kept here: what a
-sign-in needs between its two halves, and tokens, are plain JSON for whoever keeps them.
+the id that the definition has. Documents are interpreted by the MCP SDK. This module stores
+nothing: the state between the two halves of a sign-in, and tokens, are plain JSON that the caller
+stores.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ _CODE_CHARS_MAX: Final = 100
 
 
 class PendingSignIn(TypedDict):
-    """What the second half of a sign-in needs from the first."""
+    """The state that the second half of a sign-in needs from the first."""
 
     url: str
     metadata: dict[str, Any]
@@ -88,7 +89,7 @@ class UserTokens(TypedDict):
 
 
 class BegunSignIn(NamedTuple):
-    """A sign-in that a person goes on with: where, and by which state it is known again."""
+    """A sign-in that a person continues: its address, and the state by which it is recognised."""
 
     address: str
     state: str
@@ -253,7 +254,7 @@ class _Challenge(NamedTuple):
 async def _find_resource(
     http: httpx2.AsyncClient, url: str
 ) -> tuple[ProtectedResourceMetadata | None, _Challenge]:
-    """Return what a server says about who lets users in."""
+    """Return a server's metadata about its authorization server."""
     challenge = await _challenge_of(http, url)
     for each in build_protected_resource_metadata_discovery_urls(challenge.metadata, url):
         answer = await http.send(create_oauth_metadata_request(each))

@@ -1,10 +1,9 @@
 """All upstream servers of a gateway, and the runner of their tools.
 
-A connection is opened when it is first needed and shared by all calls, or by those of one user
-where users are let in by what is their own. When it is lost, the calls
-in flight fail, and the next call reconnects: immediately after the first loss, then with
-exponential backoff. Calls during the backoff are refused without waiting; nothing was sent, so
-they may be retried.
+A connection is opened when it is first needed and shared by all calls, or by those of one user if
+users have credentials of their own. When it is lost, the calls in flight fail, and the next call
+reconnects: immediately after the first loss, then with exponential backoff. Calls during the
+backoff are refused without waiting; nothing was sent, so they may be retried.
 """
 
 from __future__ import annotations
@@ -548,7 +547,7 @@ def _sent(blocks: list[dict[str, Any]], answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _meta(answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a server says beside its answer, but for its own name: the next says its own."""
+    """Return the `_meta` of a server's answer without its name: each server adds its own."""
     given = answer.get("_meta")
     if not isinstance(given, Mapping):
         return None
