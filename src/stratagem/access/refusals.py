@@ -1,7 +1,7 @@
-"""The record of refused authentications, which no flood of them can flood.
+"""The record of refused authentications, which a flood of them cannot fill.
 
-Each refusal is counted by its reason, its address and where it knocked, and what was counted
-is written as one event a moment later. The event never holds what was presented.
+Refusals are counted by reason, address and route, and the counts are written as one event a moment
+later. The event never contains the presented credentials.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writing what hooks left into the log, before anybody reads.
+"""Writing the hooks' spool into the log, before anybody reads.
 
-A batch of the spool is one transaction, under the batch's name as its request id. What a batch
-reports of fixes is recorded afterwards, each under an id of its own, so that a repeat counts once.
+A batch of the spool is one transaction, with the batch's name as its idempotency key. Outcomes of
+fixes in a batch are recorded afterwards, each under a key of its own, so that a repeat counts once.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def take_spooled(foundation: Foundation, database: str) -> int:
 def _write_what_can_be(
     foundation: Foundation, spool: Spool, name: str, items: Sequence[Mapping[str, Any]]
 ) -> int:
-    """Write a batch; where something in it can never be written, all the rest, and set that aside.
+    """Write a batch; an item in it that can never be written is set aside.
 
-    Otherwise one text that no database takes would keep everything behind it waiting for ever.
+    Otherwise one invalid text would block everything behind it for ever.
     """
     try:
         _write_batch(foundation, name, items)

@@ -27,7 +27,7 @@ __all__ = [
 DRAFTS: Final = Space("incident_draft", "capture")
 DRAFT_KEPT: Final = "IncidentDraftKept"
 DRAFT_ENDED: Final = "IncidentDraftEnded"
-# What all drafts are found by.
+# The facet of all drafts.
 FACET_DRAFT: Final = "incident_draft"
 ORPHANS: Final = Space("orphan_branch", "capture")
 ORPHAN_FOUND: Final = "OrphanBranchFound"

@@ -1,9 +1,9 @@
 """Review of captured memory: listing it, and deciding about it.
 
 Logged events never change, so a decision is a record of its own, under the id that the event was
-captured with: branches merge it like any other. What is pinned, or corrected, becomes an entry;
-what is thrown away is found by no search any more, and is still in the log. Keeping, pinning and
-correcting say that somebody has read a text and trusts it, so these take a person's word.
+captured with: branches merge it like any other. A pinned or corrected item becomes an entry; a
+discarded one is no longer found by searches, but stays in the log. Keeping, pinning and correcting
+state that somebody has read a text and trusts it, so they need a person.
 """
 
 from __future__ import annotations

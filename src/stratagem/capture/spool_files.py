@@ -1,11 +1,12 @@
-"""The spool: what is to be written into a database, in files beside it, one for each thing.
+"""The spool: items to be written into a database, in files beside it, one for each item.
 
 Beside a database on a server nobody can put a file: its spool is in a folder of the user's own.
 
-A file appears whole or not at all. Whoever writes them into the database first gathers them in one
-batch file, then writes the batch under its name as the request id, and then removes it. A process
-that is killed at any point loses nothing, and nothing is written twice: files that a batch has are
-removed before another one is made, and a batch that was written is recognised by its request id.
+A file appears whole or not at all. The process that writes them into the database first gathers
+them in one batch file, then writes the batch with its name as the idempotency key, and then removes
+it. A process that is killed at any point loses nothing, and nothing is written twice: files that a
+batch has are removed before another one is made, and a batch that was written is recognised by its
+request id.
 
 Hooks import this, so it imports nothing heavy.
 """
@@ -23,7 +24,7 @@ from stratagem.projects import is_address, user_folder
 
 __all__ = ["Spool", "hooks_folder"]
 
-# What waits is bounded: where nothing can be written for weeks, the newest is kept.
+# The backlog is bounded: if nothing can be written for weeks, the newest items are kept.
 _WAITING_MAX: Final = 5_000
 _REJECTED_MAX: Final = 100
 # One transaction takes so many.

@@ -93,7 +93,7 @@ class Embeddings(BoundSystem):
 
 
 def _check_total(texts: Sequence[str]) -> None:
-    """Refuse more than is embedded within the patience of those who wait meanwhile."""
+    """Refuse more text than can be embedded while other callers wait."""
     total = sum(map(len, texts))
     if total > limits.EMBED_CHARS_MAX:
         raise ValidationFailed(

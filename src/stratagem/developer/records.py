@@ -62,7 +62,7 @@ class KeyedRecords(BoundSystem):
         return None
 
     def _refuse_erased(self, reader: Reader, view: View, space: Space, key: str) -> None:
-        """Refuse to say that nothing was there where something was that has been erased."""
+        """Raise an error if a version existed that was erased, instead of reporting a miss."""
         newest = reader.records.history(view.lineage, space, key, before=OPEN_END, limit=1)
         if newest and newest[0].payload is None:
             raise erased_version(key, moments.iso(newest[0].at))

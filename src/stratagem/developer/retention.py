@@ -1,11 +1,11 @@
 """Retention: erasing superseded versions that are old, or too many, for good.
 
-What may go is a version that another one has replaced on its branch, and that no branch shows in
-its present: a fork made before may still show it, and keeps it. How old it is counts from when it
-was replaced, so that the last days can be seen as they were. So does what was written in a
-transaction that is over, which nobody can see again. What goes is the content of its event alone,
-by the store's purge: a branch may show a copy that a merge made of it. The hashes stay, and the
-chain still verifies. A read of a moment at which it stood is told that it was erased.
+A version may be erased if another one has replaced it on its branch, and no branch shows it in its
+present: a fork made before may still show it, and keeps it. Its age counts from when it was
+replaced, so that the last days can be seen as they were. Versions written in ended transactions,
+which are never visible again, may be erased too. Only the content of the event is erased, by the
+store's purge: a branch may show a copy that a merge made. The hashes stay, and the chain still
+verifies. A read at a moment at which it was current gets an error that it was erased.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stratagem.storage.contract import Reader, WriteRequest
 __all__ = ["RetentionTools"]
 
 _KINDS = frozenset({ENTRY, CELL, VECTOR})
-# What nobody can see again goes, whatever a caller wrote.
+# Versions that can never be seen again are erased, whatever their kind.
 _HIDDEN_KINDS = _KINDS | {EVENT}
 _AT_ONCE = 1_000
 

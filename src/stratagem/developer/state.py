@@ -1,8 +1,8 @@
 """State cells: single values that are written by comparing and setting.
 
 A cell is a record of its own kind, apart from entries. Its *counter* is its version: the sequence
-of the event that wrote it. It grows with every write and never comes again, on any branch, so
-whoever compares and sets cannot mistake another value for the one that was read.
+of the event that wrote it. It grows with every write and is never used twice on any branch, so
+compare-and-set cannot mistake another value for the one that was read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Vectors of one's own, in collections: records like all others.
+"""Callers' own vectors, in collections: records like all others.
 
 A collection is a record that says how long its vectors are and how they are compared; each vector
 is a record under a key, with metadata. So branches, past moments, history, merge, purge and export
@@ -448,8 +448,9 @@ class _Search:
     def find(self, index: Any, k: int) -> list[tuple[float, EventContent]]:
         """Return the nearest hits with their scores, nearest first.
 
-        The index has a distance as the difference of squares of lengths, in which a small one is
-        lost. So more than are wanted are read, and measured from what was stored.
+        The index computes a distance as a difference of squares of lengths, which loses precision
+        for small distances. So more hits than wanted are read, and measured from the stored
+        vectors.
         """
         if self._shape.metric != "euclidean":
             return self._best(index, k)

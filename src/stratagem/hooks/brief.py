@@ -1,8 +1,8 @@
-"""What a session begins with: plain facts about where things stand, in a few lines.
+"""The brief that a session begins with: a few lines of facts.
 
-Where the last session ended, what is open, what was pinned, what the user wants from now on, and
-what keeps failing here with what fixed it. What has nothing to say takes no room. Nothing of tools
-or the web is in it. What it shows whole, no prompt of the session brings along again.
+It lists the end of the last session, open tasks, pinned entries, standing instructions, and
+frequent failures with their fixes. Empty parts take no room. It contains nothing from tools or the
+web. A memory that it shows in full is not injected again by a prompt of the session.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PINNED_MAX: Final = 8
 _OPEN_MAX: Final = 5
 _FAILING_MAX: Final = 3
 _INSTRUCTIONS_MAX: Final = 4
-# The most that is listed of a person's own, which every project has.
+# How many lines of the personal memory are listed in every project.
 _OWN_MAX: Final = 4
 # So many entries of a tag are looked at: the newest may all be done.
 _TAGGED_READ: Final = 50
-# Tags of what is still to be done or holds, what each is called, and tags of what is over.
+# Tags of open tasks and decisions, their headings, and tags of finished ones.
 _OPEN_TAGS: Final = {
     "task": "Open task",
     "todo": "Open task",
@@ -127,7 +127,7 @@ def _instructions(memory: Memory, above: Sequence[BriefLine]) -> list[BriefLine]
 
 
 def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[BriefLine]:
-    """Say where the session before this one ended: its last prompt, and what was answered."""
+    """Say where the previous session ended: its last prompt, and the answer to it."""
     newest = reader.catalogue.with_facet(view, label_facet("message"), limit=60)
     events = reader.log.contents(newest)
     last: dict[str, str] = {}

@@ -1,9 +1,9 @@
 """`stratagem hook CLIENT`: one event in, one answer out, and status 0 whatever happens.
 
-A prompt and a failed command are answered here and now by the lean half. What is to be kept is
+A prompt and a failed command are answered immediately by the lean half. Captured events are
 spooled; starts, ends of turns, compactions and ends of sessions run the thorough half, which writes
-it. Each has a time limit, after which the process ends, done or not: what was spooled is safe, and
-the next event goes on.
+them. Each has a time limit, after which the process ends, finished or not: spooled events are safe,
+and the next event continues.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def run_hook(arguments: list[str]) -> NoReturn:
 
 
 def _handle(event: HookEvent, settings: HookSettings) -> str:
-    """Do what an event asks for; return the text that answers it, which may be empty."""
+    """Handle an event; return the text that answers it, which may be empty."""
     if "all" in settings.off or not _is_there(settings.database):
         return ""
     from stratagem.hooks.handlers import handle_event

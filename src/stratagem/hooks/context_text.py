@@ -1,7 +1,7 @@
 """Texts that are put before a model: marked, bounded, and recognised when they come back.
 
-The mark says what a text is and that it is data. What comes back within the mark, in a prompt that
-quotes it or in a summary, was ours before and is never captured again.
+The mark says that a text comes from the memory and is data. Text inside the mark that comes back,
+in a prompt that quotes it or in a summary, is never captured again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def strip_marked(text: str) -> str:
 
 
 def text_key(text: str) -> str:
-    """Return what a text is known by once it was put before a model, whoever stored it."""
+    """Return the key by which an injected text is recognised, whoever stored it."""
     data = " ".join(text.split()).encode("utf-8", "surrogatepass")
     key: str = sha256(data).hexdigest()[:16]
     return key

@@ -1,9 +1,9 @@
-"""Which fix helped, and what was tried: read from what a session noted of its commands.
+"""Credit for fixes: which fix helped, from the notes of a session about its commands.
 
-A command failed, something was done, the same command succeeded. Where a fix was shown for the
-failure and what was done is what the fix says, the fix is credited. Where it was something else,
-and few enough steps that they are clear, a draft of an incident is kept for review. A command that
-succeeds by just being run again shows nothing.
+A command failed, something was done, the same command succeeded. If a fix was shown for the failure
+and the actions match it, the fix is credited. If the actions were different, and few enough to be
+clear, a draft of an incident is stored for review. A command that succeeds when it is simply run
+again is no evidence.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def find_recoveries(lines: Sequence[dict[str, Any]]) -> Iterator[Recovery]:
 
 
 def spool_recoveries(files: SessionFiles, branch: str, steps_of: dict[str, list[str]]) -> None:
-    """Leave what a session's recoveries show to be written; `steps_of` says what fixes say."""
+    """Spool the outcomes and drafts of a session's recoveries.
+
+    `steps_of` returns the steps of fixes.
+    """
     for recovery in find_recoveries(files.read()):
         solution = recovery.failure.get("solution")
         if solution and _follows(steps_of.get(solution, []), recovery.actions):
@@ -85,7 +88,7 @@ def spool_recoveries(files: SessionFiles, branch: str, steps_of: dict[str, list[
 
 
 def _follows(steps: Sequence[str], actions: Sequence[str]) -> bool:
-    """Whether what was done is what a fix says."""
+    """Whether the actions match the steps of a fix."""
     said = set(analysis.content_terms("\n".join(steps)))
     done = set(analysis.content_terms("\n".join(actions)))
     return bool(said) and len(said & done) >= _FOLLOWED_SHARE * len(said)

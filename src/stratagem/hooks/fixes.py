@@ -1,13 +1,13 @@
-"""The best known fix for what just failed, found without opening the database's store.
+"""The best known fix for a failure, found without opening the store.
 
 The thorough half keeps a file of them (`fix_cards`): for each incident with a fix that can be
-recommended here, the words of its error, its signature and headlines, the fix, and what speaks for
-it. A card is looked at closely only if the failure has all words of its headline, so a failure that
-nobody knows costs next to nothing. It is shown only where signature or headline are the same: a
-near miss would be a wrong answer that nobody asked for.
+recommended here, the words of its error, its signature and headlines, the fix, and its evidence. A
+card is compared in detail only if the failure has all words of its headline, so an unknown failure
+costs almost nothing. It is shown only if signature or headline are the same: a near miss would be a
+wrong answer that nobody asked for.
 
 Cards are as old as the last turn's end. Before one is shown, the database is asked whether anything
-about incidents, fixes or outcomes was written since; where it was, they are made anew.
+about incidents, fixes or outcomes was written since; if so, they are made again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Memory follows git: when a git branch was merged, so is its memory, at the next session's start.
 
-What git branches with a memory were last seen at is kept in a file beside the database. A branch
-counts as merged when its last commit is in what is checked out now, and it had commits of its own.
-A branch that is gone without that was merged as one commit, or given up: nobody can tell, so it
-goes to review. Nothing is ever thrown away: a memory branch that is deleted can be restored.
+The last seen commits of git branches with a memory are stored in a file beside the database. A
+branch counts as merged when its last commit is an ancestor of the checked-out commit, and it had
+commits of its own. A branch that disappears without that was squashed or abandoned: which of the
+two is unknown, so it goes to review. Nothing is lost: a deleted memory branch can be restored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which half of the hooks an event is for: the lean one, or the thorough one."""
+"""The choice of the half that handles an event: the lean one, or the thorough one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _THOROUGH: Final = frozenset({START, STOP, COMPACT, COMPACTED, END})
 
 
 def handle_event(event: HookEvent, settings: HookSettings, runtime: Runtime | None = None) -> str:
-    """Do what an event asks for; return the text that answers it, which may be empty.
+    """Handle an event; return the text that answers it, which may be empty.
 
     `runtime` is the database where a process has it open; otherwise it is opened if need be.
     """

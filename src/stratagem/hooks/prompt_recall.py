@@ -1,7 +1,7 @@
-"""What is known about a prompt: the few memories that answer it well, and nothing else.
+"""The few memories that answer a prompt well, and nothing else.
 
-Nobody asked for these, so they have to be right: words find candidates, words and meaning judge
-each by itself, and what scores below a floor is not shown. A search takes either for an answer
+They are shown unasked, so they have to be right: words find candidates, words and meaning score
+each by itself, and a candidate below a floor is not shown. A search takes either for an answer
 (`search.relevance`); here both have to agree: the score of a text is the sum of the share of words
 that it covers and of its cosine, as a share of what such a sum is where a text surely answers. A
 search takes six words of a long query for all of it; a prompt of a hundred words shares six with
@@ -10,9 +10,9 @@ that brings 44 in a hundred answers along, where six words bring 35 (LoCoMo, BEA
 together). The numbers and the default of the floor, which is a setting, were chosen on one half of
 the conversations; `python -m evals injection` measures the other half.
 
-Only what is trusted is shown: text of tools and the web is found by a search that somebody asks
-for, because an instruction could hide in it. What the session was shown, or said itself, is left
-out.
+Only trusted text is shown: text of tools and the web is returned only by an explicit search,
+because an instruction could hide in it. Texts that the session was shown already, or contains
+itself, are left out.
 """
 
 from __future__ import annotations

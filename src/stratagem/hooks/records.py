@@ -1,4 +1,4 @@
-"""What is kept of a session: masked, bounded, and with its source, before it touches a disk.
+"""The captured records of a session: masked and bounded before they are written to a disk.
 
 Of a long text both ends are kept, where an error stands, and no more of it than that is masked: a
 command may print megabytes, and a hook has no time for them.

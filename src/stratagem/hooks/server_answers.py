@@ -1,7 +1,7 @@
 """Events that a running server answers, so that no process is started for them.
 
-The answers, and what is kept between events, are those of the command: a session may begin with
-the one and go on with the other. A server answers for its own database only. It reads the settings
+The answers, and the files between events, are those of the command: a session may begin with one of
+them and continue with the other. A server answers for its own database only. It reads the settings
 of the folder that the agent works in, but nothing in them names another database, and it never
 reads the person's own.
 """

@@ -1,4 +1,4 @@
-"""What hooks keep between events of a session: small files in a folder beside the database.
+"""The state of hooks between events of a session: small files in a folder beside the database.
 
 * `sessions/`: for each session what it was shown, what failed and what was done, a line each. Lines
   are appended in one piece; one that a killed process left half-written is passed over.
@@ -87,9 +87,10 @@ class SessionFiles:
 
     @contextmanager
     def attempt(self) -> Iterator[bool]:
-        """Say whether to try what may wait for a server that is away: not right after it was.
+        """Say whether to try to reach a server: not right after it was unreachable.
 
-        Whoever is killed while it waits leaves the mark, so that the next ones do not wait as well.
+        A process that is killed while it waits leaves the mark, so that the next ones do not wait
+        as well.
         """
         mark = os.path.join(self._folder, "unreachable")
         try:

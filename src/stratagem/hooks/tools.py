@@ -1,7 +1,7 @@
-"""A tool was used: a failure is answered with the best known fix, and everything is kept.
+"""Events of tools: a failure is answered with the best known fix, and every use is captured.
 
-What is noted of each use (the command, whether it went well, what it changed) is what the end of
-the turn judges by: which fix helped, and what was tried between a failure and a success.
+The notes about each use (the command, its success, its changes) are evaluated at the end of the
+turn: which fix helped, and what was tried between a failure and a success.
 """
 
 from __future__ import annotations

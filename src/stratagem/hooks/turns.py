@@ -1,7 +1,7 @@
 """The thorough half: starts and ends of turns and sessions, and compactions.
 
-These may take a second. They open the database, write what hooks spooled, judge which fix helped,
-and bring the cards of fixes up to date. A start is answered with a brief.
+These may take a second. They open the database, write the spooled events, credit fixes, and update
+the fix cards. A start is answered with a brief.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which services stand behind the tools, and whether they are there.
+"""Which services the tools depend on, and whether they are available.
 
-This is the one place that knows. The names are those of the documented interface; what answers
-under them is the database itself, unless another implementation was chosen for it. That one holds
-the head of `default`: every other view is answered by the database, and so is the head as long as
-the other one has not been told everything. So nobody sees less than was written.
+This is the only place that knows. The names are those of the documented interface; the database
+itself answers under them, unless another implementation was chosen. That one holds the present
+state of `default`: every other view is answered by the database, and so is the present as long as
+the service has not received everything. So no answer lacks a write.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _BUILT_IN: Final = "built-in"
 
 
 class Service(NamedTuple):
-    """Whether a service is there, what answers for it, and why it is not there."""
+    """Whether a service is available, which implementation answers, and why it is not available."""
 
     available: bool
     implementation: str

@@ -1,16 +1,16 @@
 """Search by meaning among concepts that may be shown.
 
-The index orders what it finds by comparing it with the best hit, so the best of nothing would look
-like a find. Each concept is therefore judged by itself (`search.relevance`): what has next to
-nothing to do with the query is left out, and `similarity` is the cosine of the model, whatever
-else was found; without a vector it is the share of the query's words that the concept has. A
-cosine that is much for one query is nothing for another, so what is left out is decided by how far
-it is above what random words have with this query (`search.nearness`), where the embedder knows.
+The index scores hits relative to the best one, so the best of several bad hits would look good.
+Each concept is therefore judged by itself (`search.relevance`): a concept with almost no relation
+to the query is left out, and `similarity` is the cosine of the model, whatever else was found;
+without a vector it is the share of the query's words that the concept has. A cosine that is high
+for one query is low for another, so the floor is relative to the cosines of random words with this
+query (`search.nearness`), if the embedder knows them.
 
-The index knows nothing of certainty, validity and succession, so it is asked for ever more until
-enough of what it finds may be shown, or what it finds has nothing to do with the query any more.
-Each concept is read once, however often it is found; and where the search has to go deep, it is
-first asked which concepts are certain enough at all.
+The index knows nothing of certainty, validity and succession, so it is asked for more and more hits
+until enough of them may be shown, or the hits are no longer relevant. Each concept is read once,
+however often it is found; and where the search has to go deep, it is first asked which concepts are
+certain enough at all.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _DEEPER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a concept must be to be shown; None where it does not matter.
+    """The filter for concepts to show; None where a field does not matter.
 
-    What does not hold at the moment that is asked about is shown unless `held`.
+    Concepts that are not valid at the moment asked about are shown unless `held`.
     """
 
     held: bool = False

@@ -62,7 +62,7 @@ from stratagem.storage.contract import Transaction, Version
 __all__ = ["GraphExport", "GraphImport", "export_to", "import_from"]
 
 _PAGE: Final = 1_000
-# What the certainty of others hangs on.
+# Fields that the certainty of other concepts depends on.
 _WEIGHING: Final = ("certainty_score", "valid_from", "valid_to")
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
 
@@ -354,7 +354,7 @@ def _own_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, A
 def _left_out(
     form: Form, concepts: Contents, relations: Relations, facts: Sequence[dict[str, Any]]
 ) -> dict[str, int]:
-    """Return how much of what is there a format has no place for."""
+    """Count the items that a format cannot express."""
     if form == "jsonl":
         return {}
     counts = Counter(each["type"] for each in facts)

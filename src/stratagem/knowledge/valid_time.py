@@ -1,8 +1,7 @@
-"""Since when and until when something holds, which is not when it was written down.
+"""Valid time: since when and until when a fact holds, independent of the time of writing.
 
-A concept or a relationship may say that it holds from one moment, and until another: told in 2024
-that Ann led the company until 2020, one still finds her when one asks about 2019. Whatever says
-nothing holds always.
+A concept or a relationship may be valid from one moment, and until another: a fact recorded in 2024
+that Ann led the company until 2020 is still found for 2019. Without a period it is always valid.
 """
 
 from __future__ import annotations

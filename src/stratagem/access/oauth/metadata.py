@@ -1,4 +1,4 @@
-"""What a client is told about how to get in: RFC 9728 metadata, and the challenge that names it."""
+"""How a client learns to authenticate: RFC 9728 metadata, and the challenge that names it."""
 
 from __future__ import annotations
 

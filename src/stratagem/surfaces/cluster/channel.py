@@ -1,7 +1,8 @@
 """Publish and subscribe between the processes of one server.
 
-Messages are small and none is stored: what a process must not miss is in the database. Each process
-counts, sends and answers by itself, and goes on alone while the others cannot be reached.
+Messages are small and none is stored: everything that a process must not miss is in the database.
+Each process counts, sends and answers by itself, and continues alone while the others cannot be
+reached.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rate limits that the processes of one server count together.
 
-Each process counts for itself and decides at once; soon after a request was counted it publishes
-what was taken from its buckets, and takes from them what others publish. A limit can be passed by
-what fits between two messages, and by no more. A process that reaches no other counts alone.
+Each process counts for itself and decides at once; soon afterwards it publishes what was taken from
+its buckets, and subtracts what others publish. A limit can be exceeded only by the requests between
+two messages. A process that reaches no other counts alone.
 """
 
 from __future__ import annotations

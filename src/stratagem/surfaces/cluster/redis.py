@@ -104,7 +104,7 @@ class RedisChannel(Channel):
                     why = str(error) or "it does not answer"
                     logger.warning("Redis does not answer, so this process works alone: %s", why)
                 away = True
-            # By the time the others can be reached these are no news.
+            # By the time the others can be reached these messages are outdated.
             self._queue.clear()
             await asyncio.sleep(_RECONNECT_SECONDS)
 

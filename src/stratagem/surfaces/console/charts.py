@@ -77,7 +77,7 @@ def activity(buckets: Sequence[Mapping[str, Any]]) -> Markup:
     bars = []
     for place, each in enumerate(buckets):
         if each["events"]:
-            # Roots: a burst of an import does not hide the days on which people worked.
+            # Square roots, so that the peak of an import does not hide ordinary days.
             height = max(28 * math.sqrt(each["events"] / most), 1.5)
             bars.append(_rect(place, 30 - height, 0.8, height, "column"))
     total = sum(each["events"] for each in buckets)

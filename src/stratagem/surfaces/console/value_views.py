@@ -2,9 +2,9 @@
 
 Whatever is returned here as markup was built from escaped parts.
 
-Parsing Markdown and comparing words take time that grows faster than the text, and values are
-whatever somebody stored. So a page has a number of steps for both, and what would take more than is
-left of them is shown plainly.
+Parsing Markdown and comparing words take time that grows faster than the text, and values may be
+any stored text. So a page has a budget of steps for both, and a value that would exceed it is shown
+as plain text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request of the console: who looks, at which workspace, branch and moment, and what they may do.
+"""A request of the console: its caller, workspace, branch, moment and rights.
 
 The branch and the moment stand in the address (`?branch=...&at=...`), so that an address shows the
 same to everybody. Whoever looks at a past moment changes nothing there.
@@ -43,7 +43,7 @@ class Console:
         self.database = database
         self.authenticator = authenticator
         self.examining = asyncio.Lock()
-        # What counts over everything, by everything that it depends on.
+        # Counts over the whole database, cached by everything that they depend on.
         self.counts: TTLCache[str, dict[str, Any]] = TTLCache(
             limits.CONSOLE_COUNTS_MAX, limits.CONSOLE_COUNTS_SECONDS
         )
@@ -123,7 +123,7 @@ class Visit:
         return await self.call(name, **arguments)
 
     async def read_counts(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """Read what counts over everything: while nothing is written, once in a few seconds.
+        """Read counts over the whole database, cached for a few seconds while nothing is written.
 
         Where it fails or is not allowed, return the error.
         """

@@ -1,7 +1,7 @@
 """The operations as tools of the Model Context Protocol, on stdio and on HTTP.
 
-Starting is what a user waits for, so each way in imports its own parts when it is called, and
-the database is opened after the handshake.
+The user waits for the start, so each transport imports its own parts when it is called, and the
+database is opened after the handshake.
 """
 
 from stratagem.surfaces.serving.settings import ServerSettings

@@ -1,8 +1,8 @@
-"""Who calls, and what is remembered of them.
+"""The callers of requests, and their current branches.
 
-A branch that a client switched to holds for as long as the client does: for the process on
-stdio, for the protocol session on HTTP, for the token where there is no session (the protocol of
-2026 has none). A client that has neither names the branch with each call instead.
+Switching a branch applies to the process on stdio, to the protocol session on HTTP, or to the token
+if there is no session (the protocol of 2026 has none). A client that has neither names the branch
+with each call instead.
 """
 
 from __future__ import annotations

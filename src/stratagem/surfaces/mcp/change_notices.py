@@ -1,11 +1,11 @@
 """Tells clients that a list has changed, or a resource that they follow.
 
-Clients of the handshake era are told on their session's own stream, if they keep one open; clients
-of 2026 on the stream of the subscription that they made. Nothing is told twice, and who was away
-reads again: a notice says that something changed, never what.
+Clients of the handshake era are notified on their session's own stream, if they keep one open;
+clients of 2026 on the stream of their subscription. No notice is repeated, and a client that was
+disconnected reads again: a notice says that something changed, never what.
 
-What this process does is told at once. What another one does to the registry (another worker,
-another server, the command line) is seen in the database, within a second.
+Changes by this process are notified at once. Changes of the registry by another process (another
+worker, another server, the command line) are found in the database within a second.
 """
 
 from __future__ import annotations

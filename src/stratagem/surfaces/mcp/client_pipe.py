@@ -21,7 +21,7 @@ STDIN: Final = 0
 STDOUT: Final = 1
 STDERR: Final = 2
 CHUNK_BYTES: Final = 64 * 1024
-# More than this unanswered, and the client has to wait until it is read on.
+# With more unanswered requests than this, reading pauses.
 UNANSWERED_MAX: Final = 4 * limits.CALLS_AT_ONCE_MAX
 # How long to wait for an answer after the client has closed stdin.
 LAST_ANSWER_SECONDS: Final = 5.0

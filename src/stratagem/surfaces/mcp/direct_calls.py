@@ -2,8 +2,8 @@
 
 The library opens a task group, two tasks and a stream for each request, because any might send
 notifications before its answer. A call that asks for no progress sends none: here it is one task,
-and its answer is written as it is. Whatever is not surely such a call is left to the library, and
-so is every refusal; tools, rights and middleware are the same on both ways (ADR 64).
+and its answer is written directly. Every request that is not certainly such a call is left to the
+library, and so is every refusal; tools, rights and middleware are the same on both paths (ADR 64).
 """
 
 from __future__ import annotations

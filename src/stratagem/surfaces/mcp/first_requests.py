@@ -1,10 +1,10 @@
 """Requests that are answered without the protocol's library.
 
-Importing the library takes longer than all else that a server does before its first answer, and
-most clients only shake hands, list, and call tools. Those requests are answered here, in the words
-of the protocol's versions that begin with a handshake. The first message that is anything else
-hands the client over to the library's server, which is shown the handshake again and goes on from
-there: nothing is refused here that the library would answer.
+Importing the library takes longer than everything else that a server does before its first answer,
+and most clients only do the handshake, list, and call tools. Those requests are answered here, in
+the protocol versions that begin with a handshake. Any other message hands the client over to the
+library's server, which gets the handshake again and continues from there: nothing is refused here
+that the library would answer.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@ r"""Answers to requests that the protocol's parser cannot read.
 
 Half of a surrogate pair (`"\ud83d"`) and deep nesting are JSON, but the protocol's parser takes
 neither, so that it cannot tell whose request it was: the client would wait for ever. Here such a
-message is read leniently, only to find out who asked and what is wrong. It is never carried out.
-
-What lies deeper than is looked at is left out before reading, so no depth can break the reader.
+message is parsed leniently, only to find its id and the fault. It is never executed. Deeply nested
+parts are removed before parsing, so no depth can break the parser.
 """
 
 from __future__ import annotations

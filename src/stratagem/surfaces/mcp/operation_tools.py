@@ -28,7 +28,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# What a model can read at once; programs get all of it in the object.
+# The length of text for a model; programs get everything in the object.
 _CONFLICTS_SAID: Final = 20
 _VALUE_CHARS: Final = 200
 

@@ -1,4 +1,4 @@
-"""The protocol sessions of HTTP clients: which are open, and which has to go."""
+"""The protocol sessions of HTTP clients: which are open, and which is ended first."""
 
 from __future__ import annotations
 

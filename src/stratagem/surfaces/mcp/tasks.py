@@ -1,9 +1,9 @@
 """Calls that take long, as tasks (the extension `io.modelcontextprotocol/tasks`, SEP-2663).
 
-A client of 2026 that has the extension is given a handle for a call that has not ended after a
-moment, and asks for what came of it (`tasks/get`), answers its questions (`tasks/update`) or ends
-it (`tasks/cancel`). The handle is the id of the call in the gateway, so that the command line and
-the other surfaces find and end it too. While a call runs here its state is known in memory; how it
+A client of 2026 that has the extension gets a handle for a call that has not ended after a moment,
+and asks for its result (`tasks/get`), answers its questions (`tasks/update`) or cancels it
+(`tasks/cancel`). The handle is the id of the call in the gateway, so that the command line and the
+other surfaces find and end it too. While a call runs here its state is known in memory; how it
 ended is kept in the database, where every process of a server, and the next one, finds it.
 """
 

@@ -1,4 +1,4 @@
-"""Clients that go away: what they called is ended, unless they can ask for it again."""
+"""Clients that disconnect: their calls are cancelled, unless they can ask for the result again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The pages by which a user's browser signs in to an upstream server.
 
-Whoever began a sign-in may send its address to somebody else, who would then let them in under
-their own name. So the first page says whose tokens are to be kept, and for what; going on takes a
-click on it, and only the browser in which that was done may come back (a cookie has it).
+An attacker who began a sign-in may send its address to somebody else, whose tokens the attacker
+would then use. So the first page says for which user tokens will be stored, and for what;
+continuing needs a click on it, and only the same browser may come back (checked by a cookie).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Taking connections from a listening socket.
 
-asyncio's own loop takes as many at a time as the backlog has, before any of them can be counted,
-and when there is no file left for another it tries again and again and logs each attempt. Here a
-few are taken at a time, each is given a place first (`Connections`), and a process without a file
-to spare closes a waiting connection, or waits itself.
+asyncio's own loop accepts as many at a time as the backlog has, before any of them can be counted,
+and when there is no file descriptor left it retries constantly and logs each attempt. Here a few
+are accepted at a time, each gets a place first (`Connections`), and a process without a free
+descriptor closes a waiting connection, or waits itself.
 """
 
 from __future__ import annotations

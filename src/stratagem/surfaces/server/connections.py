@@ -1,4 +1,4 @@
-"""The open connections of a process: how many there may be, how long each may wait, who goes first.
+"""The open connections of a process: their number, their time limits, and which is closed first.
 
 A connection costs the server a file descriptor and some memory before its client has authenticated,
 so nothing here depends on identity. A connection is in one of three states:
@@ -7,11 +7,11 @@ so nothing here depends on identity. A connection is in one of three states:
 * idle: its last request was answered, and the next has not begun;
 * busy: a request is being answered, or it has become a websocket.
 
-Silent and idle connections have a time each. Where all places are taken, the longest silent
-connection of the address that has most of them is closed for the newcomer, then the longest idle
-one; only where all are busy is the newcomer refused. So a flood of silent connections takes places
-from itself: a client that sends at once is among the youngest. A client that does not take what it
-was sent is cut off in any state.
+Silent and idle connections have a time limit each. If all places are taken, the longest silent
+connection of the address that has most of them is closed for the new one, then the longest idle
+one; only if all are busy is the new one refused. So a flood of silent connections takes places from
+itself: a client that sends at once is among the youngest. A client that does not read its answer is
+cut off in any state.
 
 uvicorn reads and writes the bytes; `counted_http` and `counted_websocket` extend its protocols to
 report what happens to each connection.
@@ -198,7 +198,7 @@ class Connections:
         return True
 
     def close_one(self) -> bool:
-        """Close the connection that is missed least, if one waits for its client."""
+        """Close the least useful connection, if one waits for its client."""
         if self._silent:
             return self._close_one(max(self._silent, key=lambda each: len(self._silent[each])))
         if self._idle:

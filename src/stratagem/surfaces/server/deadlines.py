@@ -1,12 +1,12 @@
-"""Answers to requests that do not come to their end: half-sent bodies, and a server that stops.
+"""Answers to requests that do not complete: incomplete bodies, and a server that stops.
 
-A request holds one of the server's places from its head on, and a body may take its time. It has a
-time, and the longer the more of it has come; of those that are waited for only so many may be. One
-that takes too long is answered with 408 and its connection closed; to whatever was reading it, its
-client has left.
+A request holds one of the server's places from its head on, and a body may arrive slowly. It has a
+time limit, which grows with the received part; only a limited number of bodies may be awaited. A
+request that takes too long is answered with 408 and its connection closed; the application sees a
+disconnected client.
 
-When the server stops, requests that are still sent and streams that wait for news are ended at
-once. The calls under way end by themselves (`ActiveCalls`); what is open after that is ended here.
+When the server stops, incomplete requests and waiting streams are ended at once. Running calls end
+by themselves (`ActiveCalls`); everything that is open after that is ended here.
 """
 
 from __future__ import annotations

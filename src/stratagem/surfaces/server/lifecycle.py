@@ -6,8 +6,8 @@ A signal ends it within `STOPPING_SECONDS`, whatever is connected:
    answered.
 2. Calls under way have `STOPPING_CALL_SECONDS` to be answered.
 3. The rest is answered with `shutting_down`, on each surface in its own way.
-4. What has not ended by then, such as a thread that computes, ends with the process: a write that
-   was not acknowledged is undone or stands, whole.
+4. Work that has not ended by then, such as a computing thread, ends with the process: an
+  unacknowledged write is stored whole or not at all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same warning again and again: written a few times, then counted.
+"""Repeated warnings are written a few times, then only counted.
 
 Under an attack a line for each connection would fill the disk and hide what else happens.
 """

@@ -1,9 +1,9 @@
 """Protection against requests of foreign web pages, by their `Host` and `Origin` headers.
 
-A page in the user's browser can send requests to a loopback address, and by giving its own name
-that address (DNS rebinding) it can read the answers. These headers give it away, so both are
-checked before anything else of a request is read. Scripts, images and frames that a page embeds are
-asked for without an `Origin`; what browsers say about those is checked as well.
+A page in the user's browser can send requests to a loopback address, and by resolving its own name
+to that address (DNS rebinding) it can read the answers. These headers reveal it, so both are
+checked before anything else of a request is read. Requests for embedded scripts, images and frames
+have no `Origin`; for these the `Sec-Fetch` headers of browsers are checked.
 """
 
 from __future__ import annotations

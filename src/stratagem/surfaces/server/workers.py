@@ -1,13 +1,13 @@
 """Worker processes on one address: connections are shared out among them.
 
 The first process is the supervisor: it starts the workers, replaces those that die, and stops them
-when it is told to stop. They share nothing but the address and the database, so that one that is
-killed takes none with it; none depends on the messages between them (`surfaces.cluster`). Should
-the supervisor die, the workers end by themselves.
+when it is told to stop. They share only the address and the database, so that killing one affects
+no other; none depends on the messages between them (`surfaces.cluster`). If the supervisor dies,
+the workers end by themselves.
 
-A worker that accepts connections takes all that wait. Were they to wait at one socket, the worker
-that starts first would have all of the clients that came by then, and as these stay connected the
-others would have nothing to do. So on Linux each worker has a socket of its own on the same port,
+A worker that accepts connections takes all that wait. With one shared socket, the worker that
+starts first would get all clients that are waiting by then, and as these stay connected the other
+workers would have nothing to do. So on Linux each worker has a socket of its own on the same port,
 and the kernel chooses one for each connection. The supervisor has them all open: what waits at the
 socket of a worker that died is accepted by the next one.
 """

@@ -1,1 +1,1 @@
-"""What all surfaces of a server share: settings, open databases, bodies, responses, request ids."""
+"""Shared parts of all surfaces of a server: settings, databases, bodies, responses, request ids."""

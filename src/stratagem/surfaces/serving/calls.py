@@ -1,7 +1,7 @@
-"""The calls that are under way: how many of each caller run, and how they end on shutdown.
+"""The running calls: how many of each caller run, and how they end on shutdown.
 
-Each is answered on its own surface in its own way, so that a call that is cut off fails as any
-other would: with an error, which says whether it is safe to ask again.
+Each is answered on its own surface, so that a call that is cut off fails like any other: with an
+error, which says whether it is safe to repeat it.
 """
 
 from __future__ import annotations

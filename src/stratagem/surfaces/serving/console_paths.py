@@ -1,6 +1,6 @@
 """Which paths belong to the console, and which of them need no token.
 
-Only there is a browser's session worth anything: programs send their token with every request.
+A browser's session is accepted only there: programs send their token with every request.
 """
 
 from __future__ import annotations

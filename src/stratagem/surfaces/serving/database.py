@@ -30,8 +30,8 @@ CLOSING_SECONDS: Final = 2.0
 class Database:
     """The server's own database, and those of its workspaces. Safe to use from several threads.
 
-    Opening may take a migration, so no handshake waits for it. An opening that failed is tried
-    again with the next call: the disk may have been freed, the other process may be gone.
+    Opening may include a migration, so no handshake waits for it. A failed opening is retried with
+    the next call: the disk may have space again, or the other process may have ended.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -172,9 +172,9 @@ class Database:
         return self._runtime is not None
 
     def close(self) -> None:
-        """Let go of the databases.
+        """Close the databases.
 
-        A migration that goes on for long is left behind: it is undone when the process ends.
+        A long migration is abandoned: it is rolled back when the process ends.
         """
         self._closed = True
         if self._opening.acquire(timeout=CLOSING_SECONDS):

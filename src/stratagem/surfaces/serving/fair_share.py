@@ -1,14 +1,14 @@
 """How many calls of each caller run at once while others call too.
 
-Python computes in one thread at a time, so that sixteen calls of one caller leave another's
-single call a seventeenth of it. While several callers are about, each has a few calls running and
-the rest of theirs wait; a caller who is alone has no such limit, and no need of one.
+Python computes in one thread at a time, so that sixteen calls of one caller leave a seventeenth of
+it to the single call of another. While several callers are active, each has a few running calls and
+its other calls wait; a single caller has no such limit.
 
-A caller whose calls queue up rests after each, in proportion to what it took: two calls that always
-run would still leave another's single call a third of the interpreter.
+A caller whose calls queue up pauses after each, in proportion to its duration: otherwise two calls
+that always run would leave only a third of the interpreter to the single call of another.
 
-A call of a tool that has run for a moment waits for something outside, and then counts no longer:
-slow tools delay no caller. An operation that only computes counts until it ends.
+A tool call that has run for a moment is taken to wait for something outside, and then no longer
+counts: slow tools delay no caller. An operation that only computes counts until it ends.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class FairShare:
         return self._is_alone(caller) or self._running[caller] < limits.CALLS_BESIDE_OTHERS_MAX
 
     def _is_alone(self, caller: str) -> bool:
-        """Whether nobody else is about; its own last call may have begun long ago."""
+        """Whether no other caller is active; its own last call may have begun long ago."""
         return len(self._seen) <= (1 if caller in self._seen else 0)
 
     async def _wait(self, caller: str) -> None:

@@ -1,4 +1,4 @@
-"""Reading what a request says, within bounds that are checked before it is parsed.
+"""Reading the body of a request, within limits that are checked before it is parsed.
 
 The depth is found without parsing, by a scanner that looks at each byte a fixed number of times
 and holds a fixed amount besides the body: nothing that a caller writes makes it slower. Where a

@@ -1,9 +1,8 @@
 """A queue in which large bodies are parsed one at a time, callers in rotation.
 
-A parser holds the interpreter until it is done, wherever it runs: a caller who sends one large
-body after the other would take it from all others. After each body the next one waits for a
-multiple of the processor time that this one took, so that reading takes a share of the interpreter
-that others do not notice. After a caller's turn comes the turn of another one.
+A parser holds the interpreter lock until it is done, in any thread: a caller who sends one large
+body after the other would block all others. After each body the next one waits for a multiple of
+its processor time, so that parsing takes only a small share of the interpreter. Callers take turns.
 """
 
 from __future__ import annotations

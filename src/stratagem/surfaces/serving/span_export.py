@@ -1,8 +1,8 @@
 """Sends spans to a collector over OTLP, where the environment names one.
 
 The variables are OpenTelemetry's own (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
-`OTEL_RESOURCE_ATTRIBUTES`, …). Whoever has set OpenTelemetry up already, as
-`opentelemetry-instrument` does, keeps what they have.
+`OTEL_RESOURCE_ATTRIBUTES`, …). An existing configuration of OpenTelemetry, as by
+`opentelemetry-instrument`, is not changed.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _BINARY: Final = ("5", "6")
 # The longest of the layer below says which transports there are.
 _PACKET_CHARS_MAX: Final = 4_096
 # Names of handlers that the library calls itself. An event of a client with such a name would reach
-# them with what the client made up: another address, another socket, an end that never was.
+# them with forged data: another address, another socket, a disconnection that never happened.
 _RESERVED_NAMES: Final = frozenset({*socketio.AsyncServer.reserved_events, "*"})
 _MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 
