@@ -101,9 +101,9 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# How long what could not be written is left alone.
+# How long to wait before a failed write of the spool is retried.
 _SPOOL_PAUSE_SECONDS: Final = 30.0
-# The workspace of whoever names none.
+# The default workspace.
 DEFAULT = "default"
 
 
@@ -164,7 +164,7 @@ class Settings:
 
 
 class Runtime:
-    """An open database and everything that stands on it."""
+    """An open database and all systems on it."""
 
     def __init__(
         self, foundation: Foundation, settings: Settings, projections: Projections
@@ -360,7 +360,7 @@ class Runtime:
             await self._gateway.runners.close()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         if self._gateway is not None:
             self._gateway.close()
         if self._personal is not None:
@@ -438,7 +438,7 @@ def _hooks_place(settings: Settings, location: str) -> str:
 
 
 class _SpoolWatch:
-    """Has what hooks left written before anybody reads."""
+    """Writes the hooks' spool before anybody reads."""
 
     def __init__(self, foundation: Foundation, place: str) -> None:
         self._foundation = foundation
@@ -547,7 +547,7 @@ def index_warning(store: Store) -> str | None:
 
 @contextmanager
 def open_store(settings: Settings) -> Iterator[Store]:
-    """Open a database and nothing that stands on it: what is damaged may not bear the rest."""
+    """Open only the store of a database, because a damaged one may not support the rest."""
     _check(settings)
     path = settings.path
     if path != MEMORY and not is_address(path):
@@ -819,7 +819,7 @@ def _salvage(source: str, progress: Progress) -> AbstractContextManager[Salvage]
 
 
 def _check(settings: Settings) -> None:
-    """Refuse a setting that would quietly mean something else."""
+    """Refuse a setting that would silently be misread."""
     check_place(settings.path)
     for field_name, allowed in (
         ("durability", ("full", "fast")),
@@ -910,7 +910,7 @@ def _embedder(settings: Settings, name: str | None) -> embedding.Embedder | None
     except ServiceUnavailable as error:
         if settings.embedder is not None:
             raise
-        # EMBEDDING_MODEL may be another program's: it asks, and does not insist.
+        # EMBEDDING_MODEL may be meant for another program, so it is only a default.
         logger.warning("%s", error.message)
         return embedding.choose("static")
 

@@ -3,9 +3,9 @@
 Models call a tool by the names and forms that they are used to: `limit` for `k`, a text where a
 list belongs, the arguments inside another object. The gateway corrects calls of registered tools;
 this lets the same correction look at calls of the operations themselves, with the names that
-their parameters declare (`Param.aliases`). The same rules hold: what is applied is the only
-reasonable reading and loses nothing, the policy of the workspace may forbid it, and everything
-else is refused, with what may have been meant.
+their parameters declare (`Param.aliases`). The same rules apply: a correction is applied only if it
+is the only reasonable reading and loses nothing, the policy of the workspace may forbid it, and
+every other call is refused with a suggestion.
 
 Only a call that was refused comes here, so calls that are right pay nothing for it, and the
 correction is imported when the first wrong one arrives.

@@ -3,8 +3,7 @@
 Hints and notes name operations as tools are named: `strata_branch with action "list"`. At the
 command line that call is `stratagem branch list`, and in a Python program `memory.branches()`. A
 server that lists other tools has `strata_branch_list` for it, or nothing: then the command is
-named, which whoever can write to the database may run. A surface rewords the text when it shows
-it; whoever writes a hint need not think of that.
+named. A surface rewords the text when it shows it, so the author of a hint need not think of that.
 """
 
 from __future__ import annotations

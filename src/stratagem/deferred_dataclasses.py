@@ -3,9 +3,9 @@
 The standard decorator compiles up to six methods for each class when its module is imported. That
 was a quarter of the processor time of a command, and most commands use a tenth of the classes. Here
 a class gets its slots at once; its methods are taken from a standard dataclass with the same fields
-when one of them is first looked up. What cannot be put off (a dataclass among the bases, fields
-that are none or that callers do not give, options that add other methods) is left to the standard
-decorator.
+when one of them is first looked up. Classes that cannot be deferred (a dataclass among the bases,
+pseudo-fields or fields without a parameter, options that add other methods) are left to the
+standard decorator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How results look in a Python session: a line or a small table, in a notebook as HTML.
 
 Both are made from the fields of the dataclass, so that a new field or model needs nothing here.
-What is empty is left out, what is long is cut, and a list of results becomes a table whose columns
+Empty fields are left out, long values are cut, and a list of results becomes a table whose columns
 are the fields that any of its rows has.
 """
 

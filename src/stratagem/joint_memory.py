@@ -1,8 +1,8 @@
 """Two memories read as one: that of a project, and the person's own.
 
 In a project all writes go to its database, and the namespace `personal` is the person's own. Reads
-look into both: a search gives the best of either, a recall what the project has, else what the
-person has, a list first the one and then the other. Each hit says whose it is.
+use both: a search returns the best hits of both, a recall prefers the project's value, and a list
+shows first the project's entries, then the person's. Each hit names its owner.
 """
 
 from __future__ import annotations

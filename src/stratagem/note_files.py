@@ -2,8 +2,8 @@
 
 A folder may come from anywhere: a download, a repository, another user. So only regular files
 that lie in the folder itself are read. A link could lead to any file of the machine and is never
-followed, not even when it takes the place of a file between listing and reading; what is left out
-is told with the reason.
+followed, not even when it replaces a file between listing and reading; skipped files are reported
+with the reason.
 """
 
 from __future__ import annotations

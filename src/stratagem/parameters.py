@@ -83,7 +83,7 @@ UNLISTED: Final = "x-unlisted"
 OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL, TIME, UNLISTED})
 
 _SHOWN_CHARS_MAX: Final = 100
-# How alike a word must be to an allowed one that it may be a slip: `remove` is not `restore`.
+# The similarity from which on a word may be a slip for an allowed one: `remove` is not `restore`.
 _NEAR_CHOICE: Final = 0.7
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEANS: Final = {
@@ -314,7 +314,7 @@ class _AnyType:
 
 @dataclass(frozen=True, slots=True)
 class _ExactTypes:
-    """What can be accepted by a look at types alone: most calls, and those that should be fast.
+    """The types by which most calls are accepted without further checks.
 
     `parameters` gives each declared name its Python name, the types of values that need no further
     check, and its default: methods of the SDK hand over what nobody gave, and a default fits.

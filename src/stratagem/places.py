@@ -1,4 +1,4 @@
-"""Where a database is, where its user is, and where this program is, when nobody says.
+"""The default places of the database, the user and this program.
 
 Apart from `bootstrap`, so that a server and a shell's completion can ask before they import
 any of the parts that open one.
@@ -133,7 +133,7 @@ def removed_working_folder() -> StorageUnavailable | None:
 def refuse_memory_of_repository(memory: str) -> None:
     """Refuse a project's memory that git tracks, which nobody has asked for by its name.
 
-    Whoever wrote the repository would have programs started and texts believed in the user's name.
+    Otherwise the author of the repository could start programs and plant texts in the user's name.
 
     Raises:
         PermissionDenied: It came with the repository.

@@ -197,7 +197,8 @@ def _find_upwards(here: str) -> str | None:
 def _has_memory(folder: str) -> bool:
     """Whether a folder has a memory that is this user's.
 
-    Anybody may make one in a folder that all may write to, to read along in what is below it.
+    Otherwise another user could create one in a world-writable folder and read what is stored below
+    it.
     """
     return _is_own_folder(os.path.join(folder, PROJECT_FOLDER))
 

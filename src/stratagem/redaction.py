@@ -1,13 +1,13 @@
-"""What must not be stored: secrets and personal data.
+"""Masking of secrets and personal data before anything is stored.
 
 Rules are tried in the order of their tables, each over the whole text. `basic` masks what is a
 secret or personal by its shape or by the name before it, and leaves hashes, versions, packages
 and addresses alone, because an error cannot be understood without them. `strict` masks those
 too that could tell where an error happened.
 
-A placeholder stands for what was there (`[token]`, `[email]`, `~`), and no rule changes a
-placeholder, so masking twice is masking once. Every pattern is bounded and begins at an edge
-that a run of letters has only once, so the time is linear in the length of the text.
+A placeholder replaces each of them (`[token]`, `[email]`, `~`), and no rule changes a placeholder,
+so masking is idempotent. Every pattern is bounded and begins at an edge that a run of letters has
+only once, so the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _LateError(Exception):
 def mask(text: str, level: Level = "basic") -> str:
     """Return a text with its secrets and personal data replaced by placeholders.
 
-    One that takes too long is replaced as a whole: what was not looked at is not let through.
+    A text that takes too long is replaced as a whole: unchecked text is never let through.
     """
     return text if level == "none" else _mask(text, level, _deadline())
 

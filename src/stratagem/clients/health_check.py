@@ -1,4 +1,4 @@
-"""Whether what clients are set up to start works, tried as they would start it.
+"""A check of the configured clients: each command is started as the client would start it.
 
 A client hands a server a few variables of its own environment and those of its settings, not all
 that a shell has. A server has to answer the first two requests of the protocol; a hook has to end

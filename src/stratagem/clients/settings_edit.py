@@ -1,7 +1,7 @@
 """Our server, hooks and guidance in the text of a settings file, and out of it again.
 
-What comes out is parsed and compared with what was meant; a text that cannot be changed so is
-refused, and the caller shows what to paste.
+The result is parsed and compared with the intended settings; a text that cannot be changed safely
+is refused, and the caller shows what to paste.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ def _edit_json(text: str, edit: Callable[[JsonText], str], expected: Any) -> str
 
 
 def _check_result(changed: str, read: Callable[[str], Any], expected: Any) -> str:
-    """Return a changed text that says what was meant, or none at all."""
+    """Return a changed text after checking that it has the intended settings."""
     try:
         same = read(changed) == expected
     except (InvalidInput, ValueError):

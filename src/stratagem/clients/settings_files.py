@@ -77,7 +77,7 @@ class SettingsRecord:
 
 
 def digest(text: str) -> str:
-    """Return by what a text is known again."""
+    """Return the digest by which a text is recognised."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

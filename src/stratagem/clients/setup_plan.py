@@ -1,7 +1,7 @@
 """What `stratagem init` would do to the files of clients, and doing it.
 
-A plan is made of texts alone: every file as it is and as it would be. So it can be shown before
-anything is written, and a file that is not understood spoils nothing for the others.
+A plan consists only of texts: every file as it is and as it would be. So it can be shown before
+anything is written, and a file that cannot be parsed does not affect the others.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def plan_setup(
 def plan_removal(
     folders: Folders, record: SettingsRecord, clients: Sequence[AgentClient], scope: Scope
 ) -> SetupPlan:
-    """Return what undoes a set-up: exactly, where nobody changed a file since."""
+    """Return the plan that undoes a set-up: exactly, if nobody has changed a file since."""
     texts, plan = _Texts(folders.here if scope == "project" else None), SetupPlan()
     names = {client.name for client in clients}
     restored: dict[Path, FileChange] = {}

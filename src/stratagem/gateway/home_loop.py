@@ -88,7 +88,8 @@ class HomeLoop:
 async def _end_tasks() -> None:
     """Cancel what still runs on this loop, and let pipes and connections close.
 
-    What is left open when a loop ends is closed by nobody, and complained of when it is collected.
+    Transports that are still open when a loop ends are never closed, and warn when they are
+    collected.
     """
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:

@@ -124,7 +124,7 @@ def _of_no_branch(name: str, writes: str, deletes: str) -> RecordKind:
     return replace(_simple(name, writes, deletes), derived=True)
 
 
-# Where records of calls say what callers and tools have said.
+# The fields of call records with arguments and results.
 _CALL: Final = ("arguments", "originalArguments", "result", "error", "context", "correction")
 _RUN: Final = ("definition", "input", "result", "error")
 _AUDIT: Final = ("audit",)

@@ -38,7 +38,7 @@ __all__ = ["GatewayParts"]
 
 @dataclass(frozen=True, slots=True)
 class GatewayParts:
-    """What a gateway is made of. What is a function here is made when it is first called."""
+    """The parts of a gateway. Those that are functions here are made when first called."""
 
     foundation: Foundation
     home: HomeLoop

@@ -1,7 +1,7 @@
-"""What of the gateway takes a person's word: each with the command by which a person gives it.
+"""Operations of the gateway that need a person, each with the command for a person to run.
 
-Whatever runs outside of the sandbox, starts a process, hands out a secret or erases for good is
-in the hands of people: a model may have been talked into it by what it has read.
+Only people may run code outside of the sandbox, start a process, hand out a secret or erase for
+good: a model may have been misled by a text it has read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ APPROVE_SERVER: Final[PersonNeeded[inputs.RefreshServerInput]] = PersonNeeded(
 GRANT: Final[PersonNeeded[inputs.GrantInput]] = PersonNeeded("gives a tool a secret", _grant)
 SET_SECRET: Final[PersonNeeded[inputs.SecretInput]] = PersonNeeded(
     "sets a secret",
-    # The value is nobody's to repeat.
+    # The value of a secret is never repeated.
     lambda given: ["secrets", "set", given.name],
     of_host=lambda given: given.file is not None or given.command is not None,
 )
@@ -107,10 +107,10 @@ REMOVE_SECRET: Final[PersonNeeded[inputs.SecretNameInput]] = PersonNeeded(
 DECIDE: Final[PersonNeeded[inputs.ApprovalInput]] = PersonNeeded(
     "decides what a model may do",
     lambda given: ["tools", "approve" if given.decision == "approve" else "reject", given.id],
-    # Nobody is talked into refusing what was not allowed anyway.
+    # Rejecting needs no person: nothing was allowed yet.
     applies=lambda given: given.decision == "approve",
 )
-# Whoever may change a set may let its tokens call anything.
+# Changing a set can let its tokens call anything.
 DEFINE_SET: Final[PersonNeeded[inputs.ToolSetInput]] = PersonNeeded(
     "decides which tools tokens may call", _call("toolset_define")
 )
@@ -120,7 +120,7 @@ def _runs_code(given: inputs.GuardrailInput) -> bool:
     return given.check.type == "python"
 
 
-# Whoever may change a guardrail may let everything pass, or see what passes.
+# Changing a guardrail can let everything pass, or reveal what passes.
 DEFINE_GUARDRAIL: Final[PersonNeeded[inputs.GuardrailInput]] = PersonNeeded(
     "decides how calls are checked", _call("guardrail_define"), of_host=_runs_code
 )

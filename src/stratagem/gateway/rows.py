@@ -1,4 +1,4 @@
-"""How what the gateway can do becomes rows of the table that every surface is made from."""
+"""How operations of the gateway become rows of the table that every surface is made from."""
 
 from __future__ import annotations
 

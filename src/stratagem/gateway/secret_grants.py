@@ -2,11 +2,10 @@
 
 A definition says `${NAME}`. An administrator grants that name to one tool or one upstream server.
 The grant is bound to the handler as it is at that moment, and to one exact origin (scheme, host and
-port). Whatever changes the handler suspends it, and removing the tool withdraws it, both as events
-of the log: otherwise whoever may change a tool could have the secret sent in another way.
-
-A call compares the handler that it runs with the one that the grant is for, so that a change on
-another branch, or one that reached the default branch by a merge, gets round nothing.
+port). Any change of the handler suspends the grant, and removing the tool withdraws it, both as
+events of the log: otherwise a caller who may change a tool could have the secret sent elsewhere. A
+call compares the handler that it runs with the one that the grant is for, so that a change on
+another branch, or one that reached the default branch by a merge, cannot bypass this.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class GrantRecord(TypedDict):
 
 
 def fingerprint(handler: Mapping[str, Any]) -> str:
-    """Return what tells one handler, or one definition of a server, from every other."""
+    """Return the fingerprint of a handler, or of a server's definition."""
     return hashlib.sha256(orjson.dumps(handler, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 

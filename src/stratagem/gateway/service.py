@@ -74,8 +74,8 @@ BatchResults = list[BatchSuccess | BatchFailure]
 
 # What everybody who may look at executions sees of those of others.
 _FACTS = frozenset({*ExecutionFacts.__annotations__, "startedAt"})
-# Registering one of these is running code of one's choice on the server, if in a sandbox. Those
-# that run outside of it take more: `person` has them.
+# Registering one of these runs the caller's code on the server, even if in a sandbox. Handlers that
+# run outside of it need more: see `person`.
 _RUNS_CODE = frozenset({"python", "code", "mcp", "operation"})
 
 
@@ -298,7 +298,8 @@ class Gateway:
     async def _start_call(self, call: Call, request_id: str | None) -> CallAnswer:
         """Begin a call that nobody waits for."""
         parts = self._parts
-        # What is refused before it is recorded would be refused unheard.
+        # A call that is refused before it is recorded must be refused here, where its caller still
+        # listens.
         await parts.registry.resolve(parts.foundation, call.branch, call.tool, call.caller)
         if request_id is not None:
             earlier = await parts.idempotency.find_earlier(call, request_id)
@@ -655,7 +656,7 @@ class Gateway:
             )
 
     def _may_replace(self, tool: Tool) -> None:
-        """Refuse that somebody changes or removes what another has registered."""
+        """Refuse to let a caller change or remove a tool that another has registered."""
         if tool.owner != self._caller.actor and not self._caller.may("gateway", "admin"):
             raise PermissionDenied(
                 f"{tool.name} was registered by another caller, who owns it.",
@@ -665,7 +666,7 @@ class Gateway:
             )
 
     def _may_change(self, tool: Tool, changed: Mapping[str, Any]) -> None:
-        """Refuse that somebody lifts a quarantine, or changes what runs code."""
+        """Refuse to let a caller lift a quarantine, or change a tool that runs code."""
         if changed.get("status") == "active" and tool.handler.get("type") in _RUNS_CODE:
             self._caller.require_person(
                 "gateway",
@@ -681,13 +682,13 @@ class Gateway:
             )
 
     def _may_drop_rights(self, tool: Tool, operation: str, command: Sequence[str]) -> None:
-        """Refuse that a model lifts what somebody has said about the callers of a tool."""
+        """Refuse to let a model drop the rights of a tool."""
         if tool.content.get("rights"):
             reason = f"changes who may call {tool.name}, or how much"
             self._caller.require_person("gateway", operation, reason, command)
 
     def _may_lower_price(self, tool: Tool, operation: str, command: Sequence[str]) -> None:
-        """Refuse that somebody gets round a budget by making a tool cheaper."""
+        """Refuse to let a caller bypass a budget by making a tool cheaper."""
         if tool.cost:
             reason = f"lowers what a call of {tool.name} costs, which budgets count"
             self._caller.require_person("gateway", operation, reason, command)

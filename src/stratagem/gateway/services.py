@@ -1,4 +1,4 @@
-"""The services of the gateway, each handed the parts it needs and the one who calls it."""
+"""The services of the gateway, each with the parts it needs and its caller."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def primitives(parts: GatewayParts, caller: Caller) -> PrimitiveService:
 
 
 def credentials(parts: GatewayParts, caller: Caller) -> CredentialService:
-    """Return what users are let in to upstream servers by, for a caller."""
+    """Return the credentials of users for upstream servers, for a caller."""
     return CredentialService(caller, runners=parts.runners, home=parts.home)
 
 

@@ -24,7 +24,7 @@ Statement = tuple[str, Mapping[str, Any]]
 SERVICE: Final = "neo4j_service"
 _INSTALL: Final = "pip install 'stratagem[neo4j]'"
 _CLOSING_SECONDS: Final = 2.0
-# Seconds between attempts at what somebody else stood in the way of.
+# Seconds between attempts after a conflict with another client.
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.4)
 
 
@@ -103,10 +103,10 @@ class Bolt:
             raise _unavailable(f"Neo4j does not answer at {self._uri}: {told}.") from error
 
     async def _run_with_timeout(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Run work within the time that is allowed; again, where others stood in its way.
+        """Run work within its time limit; repeat it after a conflict with another client.
 
-        A server that has just started lets two clients that set it up run into a deadlock, and ends
-        one of them: which is a matter of moments.
+        On a server that has just started, two clients that set it up may run into a deadlock, and
+        the server aborts one of them; a retry a moment later succeeds.
         """
         from neo4j.exceptions import TransientError
 

@@ -1,9 +1,9 @@
 """Concepts in ChromaDB: our own vectors, with what can be filtered by.
 
 Each version of a concept is an item of its own, named after the concept and the sequence. So an
-older version that arrives late stands beside the newer one, and never in its place; whoever
-brings a concept up to date removes all but the newest. What a search finds is looked up in the
-log, where a version that no longer holds is not seen.
+older version that arrives late stands beside the newer one, and never replaces it; each update of a
+concept removes all but the newest item. Every hit of a search is looked up in the log, where
+superseded versions are not shown.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class ChromaModel:
     ) -> tuple[list[str], NDArray[np.float32], list[RecordState]]:
         """Return the items that have a vector, and what they are called.
 
-        A text of which the embedder has no opinion is near to nothing, and is left out.
+        A text whose vector is zero is near to nothing, and is left out.
         """
         texts = [item for item in items if item.content is not None and item.text is not None]
         if not texts:

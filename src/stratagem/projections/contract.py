@@ -45,8 +45,8 @@ class RecordState(NamedTuple):
 class Companion(NamedTuple):
     """A kind of record that adds to the one of another kind that has the same key.
 
-    The certainty of a concept to which nobody gave one is such a record: it changes by itself, and
-    whoever looks at the concept wants to see it there.
+    The computed certainty of a concept is such a record: it changes by itself, and is shown with
+    the concept.
     """
 
     node: str

@@ -1,12 +1,12 @@
-"""Delivering what waits in the outbox to one read model.
+"""Delivering the outbox to one read model.
 
-One round takes the records that wait longest, reads what they are by now, sends them, and takes
-all their rows away in one transaction. Whatever happens in between, the rows are still there, and
-the same is sent again: at least once, and the same in effect.
+One round takes the records that wait longest, reads their present state, sends them, and removes
+all their rows in one transaction. If anything fails in between, the rows are still there and the
+records are sent again: delivery is at least once and idempotent.
 
-A record that is refused is put off alone, for longer each time, and given up in the end; the
-others of its batch go on. A record that links others waits for them. A service that does not
-answer is nobody's fault: no record loses an attempt to it, and everything waits.
+A refused record is retried alone, after growing delays, and given up in the end; the others of its
+batch are delivered. A record that links others waits for them. If the service does not answer, no
+attempt is counted, and everything waits.
 """
 
 from __future__ import annotations

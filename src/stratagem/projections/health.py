@@ -1,4 +1,4 @@
-"""Whether a service is there, without asking it with every call."""
+"""The availability of a service, cached so that it is not checked with every call."""
 
 from __future__ import annotations
 

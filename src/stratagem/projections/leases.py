@@ -19,7 +19,7 @@ _BETWEEN_TRIES_SECONDS: Final = 0.25
 
 
 class LeaseLost(Exception):
-    """Another process delivers this projection by now; what this one sent, that one sends again."""
+    """Another process has taken over this projection; it will send again what this one sent."""
 
 
 class Lease:

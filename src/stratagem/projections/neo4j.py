@@ -1,8 +1,8 @@
 """Concepts and relationships in Neo4j: nodes, and edges with a type.
 
-A deleted concept keeps its node, empty and marked, so that its relationships are there when it
-comes back and no late message can bring back what it was. A deleted relationship leaves a mark
-of its own for the same reason.
+A deleted concept keeps its node as a tombstone, so that its relationships are there when it is
+restored and no late message can bring its old content back. A deleted relationship leaves a
+tombstone for the same reason.
 """
 
 from __future__ import annotations

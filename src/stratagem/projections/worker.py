@@ -1,8 +1,8 @@
 """The thread that delivers, in processes that live long enough.
 
-It looks for the first time a moment after the database was opened, so that no start waits for it
-and a command that is over by then never begins. From then on every write wakes it, those of other
-processes and machines too, and it looks by itself for what was to be tried again.
+It starts a moment after the database was opened, so that no start waits for it and a short command
+never starts it. From then on every write wakes it, also those of other processes and machines, and
+it wakes up by itself for retries.
 """
 
 from __future__ import annotations

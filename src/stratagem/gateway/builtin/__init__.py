@@ -1,7 +1,7 @@
 """The tools that come with Stratagem and need no account.
 
-Each module has its definition, `TOOL`, and the function that runs it. What a tool needs from
-outside (a clock, a sandbox, the guarded way to other hosts) is given to `tools`, or to the runner.
+Each module has its definition, `TOOL`, and the function that runs it. External dependencies of a
+tool (a clock, a sandbox, the guarded HTTP client) are passed to `tools`, or to the runner.
 """
 
 from __future__ import annotations

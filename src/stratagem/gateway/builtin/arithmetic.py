@@ -1,7 +1,7 @@
 """Reading and evaluating the calculator's expressions, by precedence climbing.
 
-What could be read in two ways is refused with both spellings: `200 + 10%` (200.1 or 220?), `7 % -3`
-(a remainder or a subtraction?), `log(2)`. A wrong number looks just like a right one.
+An ambiguous expression is refused with both readings: `200 + 10%` (200.1 or 220?), `7 % -3` (a
+remainder or a subtraction?), `log(2)`. A wrong number looks just like a right one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`summarization`: the sentences that say most of a text, or a summary by a configured model.
+"""`summarization`: the most representative sentences of a text, or a summary by a configured model.
 
 Extractive: every sentence has a vector from the search's embedder. Sentences are chosen one at a
 time, each for what it adds: it should be near the middle of the text, stand early rather than

@@ -1,4 +1,4 @@
-"""What a tool or a pipeline is given, read into a model: no more is taken than what it says."""
+"""Parsing of arguments into a model, which accepts only declared fields."""
 
 from __future__ import annotations
 

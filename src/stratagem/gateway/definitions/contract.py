@@ -1,8 +1,8 @@
-"""What every runner must do, whatever kind of handler it runs.
+"""The contract of runners, for every type of handler.
 
 A runner makes one attempt at one call: it turns arguments into a result, and stops its work
 when it is cancelled. Everything else (permissions, limits, validation, cache, breaker, retries,
-records) happens on the one path around it and is none of its business.
+records) is done by the path of a call around it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How much work a schema makes, computed as a number and never by doing the work.
+"""The cost of a schema, computed without evaluating it.
 
-A schema of two kilobytes can ask for a thousand million evaluations: thirty definitions, each of
-which refers twice to the next. The validator would carry them out, on the whole process's time,
-and collect an error for each. So the work is counted first.
+A schema of two kilobytes can need a thousand million evaluations: thirty definitions, each of which
+refers twice to the next. The validator would carry them out, blocking the whole process, and
+collect an error for each. So the cost is computed first.
 
 A schema is read as a graph of *parts*. Two kinds of edges leave a part: to parts that hold for the
 same value (`allOf`, `$ref`, `if` …) and to parts that hold for what is inside it (`properties`,
@@ -10,9 +10,9 @@ same value (`allOf`, `$ref`, `if` …) and to parts that hold for what is inside
 
 * The **expansion** of a part is how much is evaluated at one value, each reference written out
   where it stands. It is a sum over the first kind of edges, so each part is looked at once.
-* The **load** is the most that any one value within the arguments can meet, however deep it lies.
-  It also follows the second kind of edges. Where a schema contains itself in several ways at one
-  place it has no bound, and `load` is None.
+* The **load** is the most evaluations that any single value within the arguments can need, at any
+  depth. It also follows the second kind of edges. If a schema contains itself in several ways at
+  one place there is no bound, and `load` is None.
 * The **work** of a call is at most the load times the values in the arguments. That is one
   multiplication, and for ordinary schemas and arguments it is all that is done. Only where it
   proves too much, or there is no load, are the pairs of part and value counted one by one.
@@ -50,7 +50,7 @@ _SAME_SINGLE: Final = ("not", "if", "then", "else")
 _SAME_NAMED: Final = ("dependentSchemas", "dependencies")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
-# What says something to readers only.
+# Keywords that are only for readers.
 _ANNOTATIONS: Final = frozenset(
     {"$comment", "$defs", "definitions", "title", "description", "default", "examples", "$id"}
 )
@@ -64,7 +64,7 @@ _COMPARED_BYTES: Final = 8
 # The schema of schemas, which the validator knows: its vocabularies, at each value.
 _METASCHEMAS: Final = ("https://json-schema.org/draft/", "http://json-schema.org/draft-")
 _METASCHEMA_EVALUATIONS: Final = 100
-# Numbers are not followed any further than this: all that is above is too much.
+# Counting stops at this number: everything above it is too much.
 _CAP: Final = 1 << 40
 # A load that still grows at this depth of the arguments grows for ever.
 _ROUNDS_MAX: Final = 64

@@ -1,8 +1,8 @@
 """Questions of an upstream server to its caller: elicitation and sampling.
 
 Only the client of a call can answer what is asked during it. A surface whose clients can be asked
-puts an `Asker` around a call; the connection to the server takes it from there. The time that a
-person takes to answer is none of the tool's: every deadline of the call waits with it.
+puts an `Asker` around a call; the connection to the server reads it there. The time that a person
+takes to answer does not count as the tool's: every deadline of the call is suspended meanwhile.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Remove invisible and bidirectional characters from the texts of tool definitions.
 
-A definition of a tool is read by people who approve it, and by models that obey it. Characters
-that only the one or only the other sees, or that turn the direction of writing, are taken out.
+The definition of a tool is read by people who approve it, and by models that follow it. Characters
+that only one of them sees, or that change the direction of text, are removed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def clean_definition(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_text(text: str, chars_max: int) -> str:
-    """Return a text without what is not seen, cut to a length."""
+    """Return a text without invisible characters, cut to a length."""
     # Cut first: a text of megabytes is not worth looking at.
     kept = "".join(char for char in text[: chars_max * 2] if _is_seen(char))
     kept = unicodedata.normalize("NFC", kept).strip()

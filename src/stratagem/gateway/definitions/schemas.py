@@ -1,9 +1,9 @@
 """JSON Schemas of tools: checked when they are registered, applied to every call.
 
-How much work a schema can make is computed when it is registered (`evaluation`), and what is more
-than any schema needs is refused. A call that would take too much of it is refused before it is
-begun. The validator collects every error before it tells the first one, each with a copy of the
-value that it is about: so where there could be many, only the first is asked for.
+The cost of a schema is computed when it is registered (`evaluation`), and a schema that is too
+expensive is refused. A call that would cost too much is refused before it starts. The validator
+collects every error before it returns the first one, each with a copy of its value: so if there
+could be many, only the first is requested.
 
 Patterns are matched in bounded time, so no pattern that somebody registers can hang a call. Most
 are matched in linear time. Those with look-around or back references may be tried anew at each
@@ -36,7 +36,7 @@ __all__ = ["PATTERNS", "Schema", "Violation", "check", "excess", "pointer", "val
 _SHOWN_CHARS: Final = 300
 # What an error takes beside the value that it repeats.
 _ERROR_BYTES: Final = 2_048
-# Without any of these, and short, a schema is no more than it seems.
+# A short schema without any of these needs no cost estimate.
 _MULTIPLIES: Final = (b'"$ref"', b'Ref"', b'"pattern')
 _PLAIN_BYTES: Final = 8_192
 # Steps at each character of a text: a pattern that needs more is not worth waiting for.

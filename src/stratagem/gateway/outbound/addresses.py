@@ -38,7 +38,7 @@ _CLOSED: Final[tuple[tuple[_Network, str], ...]] = tuple(
         ("169.254.0.0/16", _LINK_LOCAL),
         ("100.64.0.0/10", "an address shared behind a carrier"),
         ("0.0.0.0/8", "an address of this host"),
-        # Where a cloud answers the machines it runs, though the range is public.
+        # Internal addresses of clouds that lie in public ranges.
         ("168.63.129.16/32", _LINK_LOCAL),
         ("192.0.0.0/24", _RESERVED),
         ("192.0.2.0/24", _RESERVED),

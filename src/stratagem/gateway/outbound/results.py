@@ -20,8 +20,8 @@ from stratagem.gateway.outbound.responses import Response
 
 __all__ = ["body_of", "decode_base64", "is_json", "result_of", "retry_after"]
 
-# An answer of these kinds shows that the service works: what was asked for, or by whom, was wrong.
-# 429 is among them: it protects itself, and has its own say on when to come back.
+# These statuses show that the service works: the request or the caller was wrong. 429 is among
+# them: the service protects itself, and says itself when to retry.
 _SERVICE_WORKS: Final = range(400, 500)
 _TIMED_OUT: Final = 408
 # Too many requests, unavailable: the service did nothing, so a retry is safe.
