@@ -2,13 +2,13 @@
 
 Incidents and solutions are records of their own. An outcome is a fact that stands for
 itself, so outcomes of two branches never conflict. Successes and failures are two kinds,
-because the store keeps count of each kind in every view: that is the base rate. What a lookup
-reports of a fix once more is a third kind: it corrects the first report, and counts for nothing.
+because the store counts each kind in every view, which gives the base rate. A repeated report of
+the same lookup and fix is a third kind: it corrects the first report, and is not counted itself.
 
-What curation does to an incident or a solution is a new version of it, with its whole content, so
-branches merge it field by field. Two fields say that a record no longer stands for itself:
-`retired` (why and when) and `merged_into` (its replacement). Outcomes cannot change; that one was
-retired or belongs to another fix is a record about it, under its id (`OUTCOME_AMENDMENT`).
+Every change of an incident or a solution is a new version with its whole content, so branches merge
+it field by field. Two fields say that a record is no longer active: `retired` (why and when) and
+`merged_into` (its replacement). Outcomes cannot change; retiring one, or moving it to another fix,
+writes a record about it, under its id (`OUTCOME_AMENDMENT`).
 """
 
 from __future__ import annotations
@@ -115,57 +115,57 @@ def outcomes(*, worked: bool) -> Space:
 
 
 def facet_incident(incident_id: str) -> str:
-    """Return what the solutions of an incident are found by."""
+    """Return the facet of the solutions of an incident."""
     return f"incident={incident_id}"
 
 
 def facet_solution(solution_id: str) -> str:
-    """Return what the outcomes of a solution are found by."""
+    """Return the facet of the outcomes of a solution."""
     return f"solution={solution_id}"
 
 
 def facet_signature(fingerprint: str) -> str:
-    """Return what the incidents with a signature are found by."""
+    """Return the facet of the incidents with a signature."""
     return f"signature={fingerprint}"
 
 
 def facet_retired_signature(fingerprint: str) -> str:
-    """Return what the retired incidents with a signature are found by."""
+    """Return the facet of the retired incidents with a signature."""
     return f"retired_signature={fingerprint}"
 
 
 def facet_headline(digest: str) -> str:
-    """Return what the incidents whose error, or whose root cause, says one thing are found by."""
+    """Return the facet of the incidents whose error, or whose root cause, says one thing."""
     return f"headline={digest}"
 
 
 def facet_lookup(lookup_id: str) -> str:
-    """Return what a lookup is found by."""
+    """Return the facet of a lookup."""
     return f"lookup={lookup_id}"
 
 
 def facet_outcome(outcome_id: str) -> str:
-    """Return what an outcome is found by."""
+    """Return the facet of an outcome."""
     return f"outcome={outcome_id}"
 
 
 def facet_listed(kind: str) -> str:
-    """Return what all incidents, solutions or outcomes are found by, in the order of writing."""
+    """Return the facet of all incidents, solutions or outcomes, in the order of writing."""
     return f"listed={kind}"
 
 
 def facet_merged_into(record_id: str) -> str:
-    """Return what the records that were merged into another are found by."""
+    """Return the facet of the records that were merged into another."""
     return f"merged_into={record_id}"
 
 
 def facet_amended(solution_id: str) -> str:
-    """Return what the amendments of a solution's outcomes are found by."""
+    """Return the facet of the amendments of a solution's outcomes."""
     return f"amended={solution_id}"
 
 
 def facet_moved_to(solution_id: str) -> str:
-    """Return what the outcomes that were moved to a solution are found by."""
+    """Return the facet of the outcomes that were moved to a solution."""
     return f"moved_to={solution_id}"
 
 
@@ -185,7 +185,7 @@ def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
             content.get("summary") or "",
             content.get("error_signature") or "",
             titled=True,
-            # It is looked for with a whole report: by passages the right one is found less often.
+            # Queries are whole reports: with passages the right incident is found less often.
             parted=False,
         )
     return Projection(

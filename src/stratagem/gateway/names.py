@@ -184,47 +184,47 @@ LESSON_CONTRADICTED: Final = "LessonContradicted"
 
 
 def facet_id(kind: str, id_: str) -> str:
-    """Return what a record is found by when only its id is known."""
+    """Return the facet of a record when only its id is known."""
     return f"{kind}_id={id_}"
 
 
 def facet_tool(name: str) -> str:
-    """Return what the executions of a tool are found by."""
+    """Return the facet of the executions of a tool."""
     return f"execution_tool={name}"
 
 
 def facet_agent(agent: str) -> str:
-    """Return what the executions for an agent are found by."""
+    """Return the facet of the executions for an agent."""
     return f"execution_agent={agent}"
 
 
 def facet_execution(execution_id: str) -> str:
-    """Return what an execution is found by."""
+    """Return the facet of an execution."""
     return f"execution={execution_id}"
 
 
 def facet_fix(tool: str) -> str:
-    """Return what the executions of a tool are found by that were told a known fix."""
+    """Return the facet of the executions of a tool that were told a known fix."""
     return f"execution_fix={tool}"
 
 
 def facet_corrected(tool: str) -> str:
-    """Return what the corrections of a tool's calls are found by."""
+    """Return the facet of the corrections of a tool's calls."""
     return f"correction_tool={tool}"
 
 
 def facet_correction(tool: str, pattern: str) -> str:
-    """Return what the corrections of a tool's calls by one pattern are found by."""
+    """Return the facet of the corrections of a tool's calls by one pattern."""
     return f"correction_pattern={tool}{PART}{pattern}"
 
 
 def facet_request(request_id: str) -> str:
-    """Return what the executions of a caller's request are found by."""
+    """Return the facet of the executions of a caller's request."""
     return f"execution_request={request_id}"
 
 
 def facet_run(run_id: str) -> str:
-    """Return what the steps of a pipeline's run are found by."""
+    """Return the facet of the steps of a pipeline's run."""
     return f"pipeline_run={run_id}"
 
 

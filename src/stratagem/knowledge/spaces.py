@@ -101,7 +101,7 @@ def place_of(content: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def facet(level: str, name: str) -> str:
-    """Return what the concepts of an area, topic or subtopic are found by."""
+    """Return the facet of the concepts of an area, topic or subtopic."""
     return f"{level}={name}"
 
 
