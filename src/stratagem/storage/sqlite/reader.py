@@ -143,7 +143,7 @@ class FormatGuard:
     def __init__(self, connection: apsw.Connection, queries: _SnapshotQueries) -> None:
         self._connection = connection
         self._queries = queries
-        # The commit of another connection after which the format was last checked.
+        # The commit after which the format was last checked.
         self._checked_at = -1
         # Of the state that was seen then.
         self._answers: dict[object, list[tuple[object, ...]]] = {}
@@ -160,7 +160,7 @@ class FormatGuard:
         self._checked_at = self._connection.data_version()
 
     def check_if_changed(self) -> None:
-        """Check again where another connection has committed since the last check."""
+        """Check again where any connection has committed since the last check."""
         if self._connection.data_version() != self._checked_at:
             self._answers = {}
             self.check()

@@ -2,6 +2,8 @@
 
 Readers have a connection for each thread and see the newest commit. Writers of one
 process share commits (`storage.relational.group_commit`); the leader takes the file lock first.
+They write by a connection of their own, unless one thread does all of it: that one writes by the
+connection that it reads by, which forgets all pages that it has read when another one commits.
 """
 
 from __future__ import annotations
@@ -62,7 +64,18 @@ __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 # The files beside an open database; all of them are made again by need.
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
+# A thread that has led so many commits in a row is taken for the only one that writes.
+_COMMITS_IN_A_ROW = 8
+
 T = TypeVar("T")
+
+
+class _ThreadReader(NamedTuple):
+    """What a thread reads with."""
+
+    connection: apsw.Connection
+    reader: SqlReader
+    guard: FormatGuard
 
 
 class _LastCommit(NamedTuple):
@@ -112,6 +125,9 @@ class SqliteStore(SqlStore):
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
         self._last_commit: _LastCommit | None = None
+        # The thread that led the last commit, and how many it has led in a row.
+        self._leader, self._led = 0, 0
+        self._distrusts_writer = False
         self._lengths = LengthCache()
         self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
@@ -119,7 +135,6 @@ class SqliteStore(SqlStore):
         try:
             with translating_errors(path):
                 self._writer = schema.open_writer(self)
-                self._distrusts_writer = False
         except BaseException:
             self.close()
             raise
@@ -127,24 +142,20 @@ class SqliteStore(SqlStore):
         self._register()
 
     def reader(self) -> Reader:
-        return self._own_reader()
+        return self._thread_reader().reader
 
     def thread_connection(self) -> apsw.Connection:
         """Return the connection that this thread reads with."""
-        self.reader()
-        connection: apsw.Connection = self._local.connection
-        return connection
+        return self._thread_reader().connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        reader = self._own_reader()
-        connection = self.thread_connection()
+        connection, reader, guard = self._thread_reader()
         with translating_errors(self.location):
             nested = connection.in_transaction
             if nested:
                 yield reader
                 return
-            guard: FormatGuard = self._local.guard
             connection.execute("BEGIN")
             try:
                 guard.begin_snapshot()
@@ -173,7 +184,7 @@ class SqliteStore(SqlStore):
 
     def log(self, after: int = 0) -> Iterator[Event]:
         with translating_errors(self.location):
-            yield from self._own_reader().log.events(after)
+            yield from self._thread_reader().reader.log.events(after)
 
     def rebuild(self, progress: Progress) -> None:
         self.exclusive(lambda writer: maintenance.rebuild(writer, self, progress))
@@ -265,7 +276,7 @@ class SqliteStore(SqlStore):
         self._file_lock.close()
         return connections
 
-    def _own_reader(self) -> SqlReader:
+    def _thread_reader(self) -> _ThreadReader:
         if self._frozen is not None and self._frozen != _state(self.location):
             raise StorageUnavailable(
                 "Another process wrote to the database while it was read.",
@@ -273,15 +284,13 @@ class SqliteStore(SqlStore):
                 path=self.location,
             )
         try:
-            reader: SqlReader = self._local.reader
+            own: _ThreadReader = self._local.reader
         except AttributeError:
             with translating_errors(self.location):
-                connection = self._local.connection = self.connect()
-                reader, self._local.guard = lookup_reader(
-                    connection, self.kinds, self._cache, self._lengths
-                )
-                self._local.reader = reader
-        return reader
+                connection = self.connect()
+                parts = lookup_reader(connection, self.kinds, self._cache, self._lengths)
+                own = self._local.reader = _ThreadReader(connection, *parts)
+        return own
 
     def _refuse_unusable(self) -> None:
         super()._refuse_unusable()
@@ -330,19 +339,61 @@ class SqliteStore(SqlStore):
         self._distrusts_writer = False
 
     def _commit_locked(self, batch: list[Ticket]) -> None:
+        own = self._thread_reader() if self._writes_alone() else None
+        if own is not None and not own.connection.in_transaction:
+            self._commit_by_reader(own, batch)
+            return
         if self._distrusts_writer:
             self._reopen_writer()
-        connection = self._writer
-        connection.execute("BEGIN IMMEDIATE")
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            self._run_and_commit(self._writer, batch)
+        except apsw.Error:
+            self._distrusts_writer = self.location != MEMORY
+            raise
+
+    def _writes_alone(self) -> bool:
+        """Count a commit that this thread leads; return whether it has led the last ones, too."""
+        thread = threading.get_ident()
+        self._leader, self._led = thread, self._led + 1 if thread == self._leader else 1
+        return self._led > _COMMITS_IN_A_ROW
+
+    def _commit_by_reader(self, own: _ThreadReader, batch: list[Ticket]) -> None:
+        """Commit by the connection that this thread reads by.
+
+        What is read meanwhile, but by the transaction, is read by another one: it sees only what is
+        committed.
+        """
+        own.connection.execute("BEGIN IMMEDIATE")
+        local = self._local.__dict__
+        del local["reader"]
+        if "reader_beside" in local:
+            local["reader"] = local.pop("reader_beside")
+        is_trusted = True
+        try:
+            self._run_and_commit(own.connection, batch)
+        except apsw.Error:
+            is_trusted = self.location == MEMORY
+            raise
+        finally:
+            if "reader" in local:
+                local["reader_beside"] = local.pop("reader")
+            if is_trusted:
+                local["reader"] = own
+
+    def _run_and_commit(self, connection: apsw.Connection, batch: list[Ticket]) -> None:
+        """Run the work of some writers in the transaction that has begun, and commit it.
+
+        Raises:
+            apsw.Error: The disk failed. The full-text index counts texts in memory, and may have
+                counted wrong then: the next write begins with a connection that has read nothing.
+        """
         try:
             runner, head = self._begin_writing(connection)
             head = runner.run(batch, head)
             connection.execute("COMMIT")
             self._last_commit = _LastCommit(connection, connection.data_version(), runner, head)
-        except BaseException as error:
-            # The full-text index counts texts in memory, and may have counted wrong when the disk
-            # failed below it: the next write begins with a connection that has read nothing yet.
-            self._distrusts_writer = isinstance(error, apsw.Error) and self.location != MEMORY
+        except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
