@@ -218,6 +218,30 @@ def test_new_records_are_asked_for_once(store: PostgresStore, traffic: Traffic) 
     assert examine(store) == []
 
 
+def test_a_new_record_is_asked_for_before_the_lock_is_waited_for(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    execute, fetch = psycopg.RawCursor.execute, psycopg.RawCursor.fetchone
+
+    def note_statement(cursor: Any, sql: bytes, *given: Any, **settings: Any) -> Any:
+        order.append(sql.decode())
+        return execute(cursor, sql, *given, **settings)
+
+    def note_answer(cursor: Any) -> Any:
+        order.append("answer")
+        return fetch(cursor)
+
+    store.write(write_note("warm", "text"), TESTER)
+    monkeypatch.setattr(psycopg.RawCursor, "execute", note_statement)
+    monkeypatch.setattr(psycopg.RawCursor, "fetchone", note_answer)
+    store.write(write_note("a", "text"), expecting(TESTER, "a"))
+
+    asking = [at for at, each in enumerate(order) if "JOIN subjects" in each]
+    assert len(asking) == 1
+    assert asking[0] < order.index("answer")
+
+
 def test_a_key_that_the_database_cannot_hold_harms_nobody_else(store: PostgresStore) -> None:
     outcomes = together(store, write_note("a", "one"), log_event("two"), keys="a\0")
 

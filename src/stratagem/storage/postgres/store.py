@@ -13,7 +13,7 @@ store then reconnects, waits for its turn, and looks for the hash of the last ev
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TypeVar
@@ -23,7 +23,7 @@ from psycopg.pq import TransactionStatus
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.engine.events import Event, Head
+from stratagem.engine.events import Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
 from stratagem.errors import StorageUnavailable, StratagemError
@@ -33,9 +33,11 @@ from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examination, maintenance, pool, repair, schema
 from stratagem.storage.postgres.batch_session import BatchSession
 from stratagem.storage.postgres.connection import (
+    NO_ROWS,
     Connection,
     Durability,
     PooledSession,
+    PostgresCursor,
     PostgresSession,
     connect,
     translating_errors,
@@ -49,7 +51,7 @@ from stratagem.storage.postgres.reader import (
 )
 from stratagem.storage.postgres.salvage import salvage
 from stratagem.storage.postgres.statements import SQL
-from stratagem.storage.postgres.writer import look_up_ahead, make_writer
+from stratagem.storage.postgres.writer import look_up_ahead, make_writer, remember_subjects
 from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
@@ -78,6 +80,8 @@ class _HeadRow(NamedTuple):
     embedder: str | None
     has_projections: bool
     subject_last: int | None
+    # The numbers of subjects that the first writers of a commit are about.
+    subjects: PostgresCursor = NO_ROWS
 
     @property
     def head(self) -> Head:
@@ -88,6 +92,8 @@ class _HeadRow(NamedTuple):
         """Fill a writer's cache with what nearly all writers ask for."""
         cache.settings["embedder"] = self.embedder
         cache.subject_last = self.subject_last or 0
+        cache.subjects.clear()
+        remember_subjects(cache, self.subjects)
         if not self.has_projections:
             cache.projections = []
 
@@ -339,16 +345,19 @@ class PostgresStore(SqlStore):
             connection, self._writer = self._writer, None
             self._writer_pool.give(connection)
 
-    def _begin(self, connection: Connection) -> _HeadRow | None:
+    def _begin(
+        self, connection: Connection, subjects: Collection[tuple[Space, str]] = ()
+    ) -> _HeadRow | None:
         """Begin a transaction, wait for this workspace's turn to write, and read the log's end.
 
         In a pipeline all of this is one round trip: a statement sees what was committed before it
-        began, and the last one begins when the lock is held.
+        began, and those after the lock begin when it is held.
         """
         session = self.session(connection)
         session.execute("BEGIN")
         lock = session.execute(SQL["lock_head"])
         head = session.execute(SQL["head_to_write_after"])
+        numbers = look_up_ahead(session, subjects)
         row = lock.fetchone()
         if row is None:
             raise StorageUnavailable(
@@ -360,7 +369,7 @@ class PostgresStore(SqlStore):
             # Servers on several machines then agree on the time.
             self._ahead = row[0] - self._adapters.clock()
         found = head.fetchone()
-        return None if found is None else _HeadRow(*found)
+        return None if found is None else _HeadRow(*found)._replace(subjects=numbers)
 
     def _head(self, connection: Connection) -> Head:
         return self.reader_over(self.session(connection)).log.head()
@@ -414,7 +423,8 @@ class PostgresStore(SqlStore):
         if there is one, and the error.
         """
         pipeline = ExitStack()
-        connection, row = self._begin_writing(pipeline)
+        admitted = len(batch)
+        connection, row = self._begin_writing(pipeline, _subjects(batch))
         session = BatchSession(connection, self.number)
         # The new head once COMMIT was sent; None where nothing was appended.
         sent, head = False, None
@@ -425,11 +435,10 @@ class PostgresStore(SqlStore):
                     cache.forget_unlogged()
                 else:
                     cache.clear()
-                cache.subjects.clear()
                 row.tell(cache)
                 writer = self.writer(session, cache)
                 running = BatchRunner(writer, (psycopg.Error,))
-                after = running.run(batch, before, self._admission(session, cache))
+                after = running.run(batch, before, self._admission(session, cache, admitted))
                 session.flush()
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
@@ -449,23 +458,28 @@ class PostgresStore(SqlStore):
         return None
 
     def _admission(
-        self, session: PostgresSession, cache: WriterCache
+        self, session: PostgresSession, cache: WriterCache, looked_up: int
     ) -> Callable[[list[Ticket]], None]:
-        """Return what admits writers to a batch, and looks up for all what they will ask for."""
-        looked_up = 0
+        """Return what admits writers to a batch, and looks up for all what they will ask for.
+
+        That was done already for the first `looked_up`.
+        """
 
         def admit(batch: list[Ticket]) -> None:
             nonlocal looked_up
             self._writers.admit(batch)
-            admitted, looked_up = batch[looked_up:], len(batch)
-            look_up_ahead(session, cache, {s for each in admitted for s in each.request.subjects})
+            late, looked_up = batch[looked_up:], len(batch)
+            remember_subjects(cache, look_up_ahead(session, _subjects(late)))
 
         return admit
 
-    def _begin_writing(self, pipeline: ExitStack | None = None) -> tuple[Connection, _HeadRow]:
+    def _begin_writing(
+        self, pipeline: ExitStack | None = None, subjects: Collection[tuple[Space, str]] = ()
+    ) -> tuple[Connection, _HeadRow]:
         """Return the writer's connection, with a transaction begun and the head locked.
 
-        `pipeline`, where given, ends the pipeline that all statements are sent in.
+        `pipeline`, where given, ends the pipeline that all statements are sent in. `subjects` are
+        those that will be written.
         """
         for again in (True, False):
             connection = self._writing_connection()
@@ -473,7 +487,7 @@ class PostgresStore(SqlStore):
                 with ExitStack() as begun:
                     if pipeline is not None:
                         begun.enter_context(connection.pipeline())
-                    row = self._begin(connection)
+                    row = self._begin(connection, subjects)
                     assert row is not None, "a workspace has a first event before it has a second"
                     if pipeline is not None:
                         pipeline.push(begun.pop_all())
@@ -540,6 +554,11 @@ class PostgresStore(SqlStore):
         ):
             for table in ("events", "subjects", "requests", "vectors", *maintenance.READ_MODELS):
                 connection.execute(f"VACUUM {table}".encode())
+
+
+def _subjects(batch: Iterable[Ticket]) -> set[tuple[Space, str]]:
+    """Return what some writers are expected to write."""
+    return {subject for ticket in batch for subject in ticket.request.subjects}
 
 
 def _undo(connection: Connection) -> None:

@@ -10,6 +10,7 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import IndexedText, Indexer
+from stratagem.storage.postgres.connection import NO_ROWS, PostgresCursor
 from stratagem.storage.postgres.reader import (
     VECTOR_INDEX,
     PostgresSearch,
@@ -27,7 +28,7 @@ from stratagem.storage.relational.store import Adapters
 from stratagem.storage.relational.vectors import SqlVectorWriter
 from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["look_up_ahead", "make_writer"]
+__all__ = ["look_up_ahead", "make_writer", "remember_subjects"]
 
 
 def make_writer(
@@ -56,20 +57,22 @@ def make_writer(
 
 
 def look_up_ahead(
-    session: WorkspaceSession, cache: WriterCache, subjects: Collection[tuple[Space, str]]
-) -> None:
-    """Look up the numbers of subjects and of their spaces by one statement.
+    session: WorkspaceSession, subjects: Collection[tuple[Space, str]]
+) -> PostgresCursor:
+    """Ask for the numbers of subjects and of their spaces by one statement.
 
     Whoever writes these would ask for each by itself, and wait for the answer.
     """
     # PostgreSQL has no text with NUL in it.
     wanted = [(*space, key) for space, key in subjects if "\0" not in space.namespace + key]
     if not wanted:
-        return
-    columns = encode_rows(("text",) * 3, wanted, {})
-    for kind, namespace, space, key, subject in session.execute(
-        SQL["subjects_ahead"], columns
-    ).fetchall():
+        return NO_ROWS
+    return session.execute(SQL["subjects_ahead"], encode_rows(("text",) * 3, wanted, {}))
+
+
+def remember_subjects(cache: WriterCache, found: PostgresCursor) -> None:
+    """Remember for writers what was looked up ahead."""
+    for kind, namespace, space, key, subject in found.fetchall():
         cache.spaces[Space(kind, namespace)] = space
         cache.subjects[space, key] = subject
 
