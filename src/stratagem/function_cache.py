@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-__all__ = ["FunctionCache", "cache_texts", "clear_text_caches"]
+__all__ = ["FunctionCache", "cache_texts", "clear_at_purge", "clear_text_caches"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -41,7 +41,7 @@ class FunctionCache(dict[Key, Value]):
         self._half = entries_max // 2
         self._older: dict[Key, Value] = {}
         self._chars_max = chars_max
-        _FUNCTION_CACHES[id(self)] = self
+        clear_at_purge(self)
 
     def __missing__(self, key: Key) -> Value:
         """Compute, keep and return the result for `key`."""
@@ -76,10 +76,23 @@ def clear_text_caches() -> None:
     """Drop every cached text of this process: one of them may have been purged."""
     for clear in _CLEARERS:
         clear()
-    for cache in list(_FUNCTION_CACHES.values()):
+    for cache in list(_CACHES.values()):
         cache.clear_all()
+
+
+class ClearableCache(Protocol):
+    """A cache of its own kind, whose keys or values are users' texts."""
+
+    def clear_all(self) -> None:
+        """Drop everything."""
+        ...
+
+
+def clear_at_purge(cache: ClearableCache) -> None:
+    """Have a cache cleared with the others, for as long as it is in use."""
+    _CACHES[id(cache)] = cache
 
 
 # Caches at module level live as long as the process; those of an embedder end with it.
 _CLEARERS: Final[list[Callable[[], None]]] = []
-_FUNCTION_CACHES: Final[WeakValueDictionary[int, FunctionCache[Any, Any]]] = WeakValueDictionary()
+_CACHES: Final[WeakValueDictionary[int, ClearableCache]] = WeakValueDictionary()

@@ -206,7 +206,7 @@ class HitReader:
         text = found.text
         if found.is_entry:
             text = f"{found.title} {text}"
-            near = max(near, (near + nearness.of_key(found.title)) / 2)
+            near = max(near, (near + nearness.of_key(found.title, text)) / 2)
         near += nearness.question.support(found.text)
         alike = relevance.short_likeness(near)
         if not alike or relevance.score(covered, alike) < self._floor(found):

@@ -217,9 +217,12 @@ def _initials(asked: frozenset[str]) -> frozenset[str]:
 
 def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
     """Return the terms that a text of symbols alone has: only then is it one term as it stands."""
-    if any(term[0].isalnum() for term in asked):
-        return set()
-    return set(terms(" ".join(words))) & asked
+    return set(terms(" ".join(words))) & asked if _are_symbols(asked) else set()
+
+
+@cache_texts(64)
+def _are_symbols(asked: frozenset[str]) -> bool:
+    return not any(term[0].isalnum() for term in asked)
 
 
 def _terms_among(word: str, initials: Collection[str]) -> str:

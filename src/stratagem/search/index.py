@@ -729,7 +729,13 @@ class _Weighing:
     def shares(self) -> list[Ranked]:
         """Return the same with the scores divided by the best score before any was weighed."""
         best = max((each.score for each in self._shown), default=0.0)
-        return [each.weigh(1 / best) for each in self.top] if best > 0 else self.top
+        if best <= 0:
+            return self.top
+        share = 1 / best
+        return [
+            Ranked(sequence, score * share, cosine, passage)
+            for sequence, score, cosine, passage in self.top
+        ]
 
     def passage_of(self, sequence: int) -> int | None:
         """Return the passage by which a version was found; None if it was not."""

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.embedding import Embedder, VectorMoments
 from stratagem.search.questions import Question, is_number, telling_words
 
@@ -39,6 +40,7 @@ class Nearness:
         self._query = vector
         self._usual: tuple[float, float] | None = None
         self._word_vectors: _WordVectors | None = None
+        self._words: _EmbeddedWords | None = None
 
     @cached_property
     def question(self) -> Question:
@@ -56,28 +58,41 @@ class Nearness:
         mean, deviation = self._usual or self._measure()
         return (cosine - mean) / deviation
 
-    def of_key(self, key: str) -> float:
-        """Return how much nearer to the query a key, or its last part, is than is usual."""
+    def of_key(self, key: str, text: str) -> float:
+        """Return how much nearer to the query a key, or its last part, is than is usual.
+
+        `text` is what `of_words` compares next, as it mostly does: one call embeds all.
+        """
         last = _SEPARATOR.split(key)[-1]
-        parts = self._embedder.embed_words([key] if last == key else [key, last])
-        return self.of_cosine(float((parts @ self._query).max()))
+        keys = [key] if last == key else [key, last]
+        rows = self._embed_with(keys, text)
+        return self.of_cosine(float((rows @ self._query).max()))
 
     def of_words(self, text: str) -> dict[str, float]:
         """Return how near the nearest word of a text is to each telling word of the query."""
-        words = telling_words(text)
-        usual = self._embedder.usual_vectors()
-        if usual is None or not words:
+        if self._words is None or self._words.text != text:
+            self._embed_with([], text)
+        assert self._words is not None
+        _, words, rows = self._words
+        if self._word_vectors is None or not words:
             return dict.fromkeys(self.question.words, -math.inf)
-        if self._word_vectors is None:
-            self._word_vectors = _WordVectors(
-                self._embedder.embed_words(self.question.words), usual
-            )
-        nearest = self._word_vectors.nearest(self._embedder.embed_words(words))
+        nearest = self._word_vectors.nearest(rows)
         return {
             # Numbers mean much alike to the embedder.
             asked: near if not is_number(asked) else math.inf if asked in words else -math.inf
             for asked, near in zip(self.question.words, nearest, strict=True)
         }
+
+    def _embed_with(self, keys: list[str], text: str) -> NDArray[np.float32]:
+        """Return the vectors of keys; embed the words of a text, and those of the query, too."""
+        usual = self._embedder.usual_vectors()
+        words = [] if usual is None else telling_words(text)
+        asked = self.question.words if usual is not None and self._word_vectors is None else []
+        rows = self._embedder.embed_words([*keys, *words, *asked])
+        if usual is not None and self._word_vectors is None:
+            self._word_vectors = _WordVectors(rows[len(keys) + len(words) :], usual)
+        self._words = _EmbeddedWords(text, words, rows[len(keys) : len(keys) + len(words)])
+        return rows[: len(keys)]
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""
@@ -96,6 +111,14 @@ class Nearness:
         words = self.question.words
         known = sum(self._embedder.rank(word) is not None for word in words)
         return known > 0 and known >= _KNOWN_SHARE * len(words)
+
+
+class _EmbeddedWords(NamedTuple):
+    """A text, its telling words, and their vectors."""
+
+    text: str
+    words: list[str]
+    rows: NDArray[np.float32]
 
 
 class _WordVectors:

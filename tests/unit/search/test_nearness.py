@@ -71,4 +71,4 @@ def test_pieces_of_unknown_words_are_near_to_nothing(text: str) -> None:
     embedder = StaticEmbedder()
     nonsense = Nearness(embedder, text, embedder.embed([text])[0])
 
-    assert nonsense.of_cosine(0.9) == nonsense.of_key("city") == -float("inf")
+    assert nonsense.of_cosine(0.9) == nonsense.of_key("city", "city Oslo") == -float("inf")

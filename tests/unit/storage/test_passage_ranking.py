@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import stratagem
+from stratagem.function_cache import clear_text_caches
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries
 from stratagem.storage.sqlite import passage_ranking
@@ -311,6 +312,15 @@ def test_passages_with_a_term_are_counted_as_by_fts5(
 
     assert by_us == by_fts
     assert by_us["w0"] > 20
+
+
+def test_a_purge_drops_the_terms_that_were_asked_for() -> None:
+    cache = PostingCache()
+    cache.of("state").add({"secret": np.zeros(1, np.int64)})
+
+    clear_text_caches()
+
+    assert not cache.of("state")
 
 
 def test_occurrences_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:

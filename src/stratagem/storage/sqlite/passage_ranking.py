@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.function_cache import clear_at_purge
 from stratagem.storage.contract import ScoredPassages
 from stratagem.storage.relational.session import Queries, Shape
 from stratagem.storage.sorted_numbers import SortedNumbers
@@ -194,6 +195,11 @@ class PostingCache:
     """
 
     def __init__(self) -> None:
+        self.clear_all()
+        clear_at_purge(self)
+
+    def clear_all(self) -> None:
+        """Drop everything: the terms that were asked for may be those of a purged text."""
         self._kept: tuple[Hashable, Postings] = (None, Postings())
 
     def of(self, state: Hashable) -> Postings:
