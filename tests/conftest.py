@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -31,6 +32,10 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+
+# The MCP SDK checks answers by jsonschema, which would compile a grammar for a format that no schema
+# of ours has, where it finds this package of a tool: half a second in each worker.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # Files in memory, where the system has such a place, and how much must be free for a whole run.
 _MEMORY = Path("/dev/shm")

@@ -39,7 +39,7 @@ def test_a_backup_made_under_writes_restores_to_an_equal_log(
     file = tmp_path / "team.backup"
     stop = threading.Event()
     with closing(stratagem.open(place, durability="fast")) as db:
-        for number in range(300):
+        for number in range(100):
             db.memory.store(f"k{number}", f"value {number}", request_id=f"before{number}")
 
         def write() -> None:
@@ -61,7 +61,7 @@ def test_a_backup_made_under_writes_restores_to_an_equal_log(
     examined = cli.json("--db", restored, "doctor", "--expect", made["head"])
 
     assert log_of(restored) == whole[: made["events"]]
-    assert 300 < made["events"] <= len(whole)
+    assert 100 < made["events"] <= len(whole)
     assert examined["healthy"] is True
     assert beside == ["team.backup"]
     with closing(stratagem.open(restored)) as db:

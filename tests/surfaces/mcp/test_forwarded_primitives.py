@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -21,7 +20,6 @@ from mcp_types import PromptReference, ResourceTemplateReference
 import stratagem
 from tests.surfaces.mcp import plain_server
 from tests.surfaces.mcp.clients import CLIENT, MODES, Mode, connected, http_server
-from tests.surfaces.serving import serving
 from tests.unit.gateway.handlers.upstream.servers import npm_server
 
 pytestmark = pytest.mark.anyio
@@ -245,33 +243,6 @@ async def test_what_another_process_registers_is_told_once(path: Path, mode: Mod
 
     assert len(heard) == 1
     assert "nine" in listed
-
-
-async def test_clients_of_several_workers_are_told_of_changes(path: Path) -> None:
-    options = ("--workers", "2", "--expose", "*", "--toolsets", "gateway,registry")
-    with serving(path, *options) as server, anyio.fail_after(60):
-        async with (
-            Client(f"{server.url}/mcp") as client,
-            client.listen(tools_list_changed=True) as events,
-        ):
-            answered = set()
-            # Each on a connection of its own, so that either process is met.
-            for number in range(4):
-                steps = [{"tool": "calculator", "arguments": {"expression": "1 + 1"}}]
-                tool = {"name": f"pipe{number}", "saveAs": f"pipe{number}", "steps": steps}
-                answered.add(await anyio.to_thread.run_sync(register, server.url, tool))
-                async for event in events:
-                    assert type(event).__name__ == "ToolsListChanged"
-                    break
-
-    assert answered == {200}
-
-
-def register(url: str, tool: dict[str, Any]) -> int:
-    given = {**tool, "description": "Two."}
-    return httpx2.post(
-        f"{url}/api/gateway/tools_pipeline", json=given, trust_env=False, timeout=60
-    ).status_code
 
 
 async def test_what_two_servers_have_is_served_with_the_server_before_it(legacy: Path) -> None:

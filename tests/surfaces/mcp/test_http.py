@@ -377,7 +377,7 @@ def test_a_client_that_hangs_up_breaks_nothing(http: httpx2.Client, url: str) ->
 
 def test_the_command_says_where_it_listens_and_stops_on_a_signal(path: Path) -> None:
     command = server_command("http", path, port=0, port_given=True)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with forkserver.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         try:
             assert server.stdout is not None
             assert server.stderr is not None
@@ -402,7 +402,7 @@ def test_the_command_says_where_it_listens_and_stops_on_a_signal(path: Path) -> 
 
 def test_a_signal_right_after_the_message_ends_the_command_in_good_order(path: Path) -> None:
     command = server_command("http", path, port=0, port_given=True)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with forkserver.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         try:
             assert server.stdout is not None
             server.stdout.readline()

@@ -33,7 +33,7 @@ print(failed)
 
 
 def test_opening_a_database_and_listing_tools_at_once_import_whole_modules() -> None:
-    for _attempt in range(4):
+    for _attempt in range(2):
         ended = subprocess.run(
             [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
         )

@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import anyio
 import httpx2
 import psutil  # type: ignore[import-untyped]
 import pytest
+from mcp import Client as McpClient
 from typer.testing import CliRunner
 
 from stratagem import limits
@@ -35,7 +37,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
     except LookupError as reason:
         pytest.skip(str(reason))
     place = Path(tmp_path_factory.mktemp("together") / "together.db")
-    options = ("--workers", str(WORKERS), "--log-format", "json")
+    options = ("--workers", str(WORKERS), "--log-format", "json", "--expose", "*")
     with (
         TemporaryDirectory() as meeting,
         serving(place, *options, env={"TMPDIR": meeting}) as served,
@@ -190,6 +192,31 @@ def test_a_tool_of_a_client_that_is_there_is_not_taken_over(
     answer = other.ask("mcp:tool:register", {"name": "late", **TOOL})
 
     assert answer["error"]["message"] == "There is a tool named 'late'.", answer
+
+
+@pytest.mark.anyio
+async def test_mcp_clients_are_told_of_changes_that_another_process_made(team: Team) -> None:
+    statuses = set()
+    async with (
+        McpClient(f"{team.url}/mcp") as client,
+        client.listen(tools_list_changed=True) as events,
+    ):
+        with anyio.fail_after(60):
+            # Each on a connection of its own, so that either process is met.
+            for number in range(4):
+                statuses.add(await anyio.to_thread.run_sync(save_pipeline, team, f"pipe{number}"))
+                async for event in events:
+                    assert type(event).__name__ == "ToolsListChanged"
+                    break
+
+    assert statuses == {200}
+
+
+def save_pipeline(team: Team, name: str) -> int:
+    steps = [{"tool": "calculator", "arguments": {"expression": "1 + 1"}}]
+    given = {"name": name, "saveAs": name, "steps": steps, "description": "Two."}
+    path = f"{team.url}/api/gateway/tools_pipeline"
+    return httpx2.post(path, json=given, trust_env=False, timeout=60).status_code
 
 
 def test_whoever_claims_to_be_handed_on_is_not_believed(team: Team) -> None:
