@@ -26,25 +26,19 @@ def run(examples: int, steps: int, machine: type[Histories] = Histories) -> None
         )
 
 
+# The rarest are taken twice in a dozen walks.
+_TAKEN = {"merge", "diff", "search", "purge", "restore", "restore_namespace", "list_everything"}
+
+
 def test_random_walks_agree_with_the_naive_model() -> None:
     with seeded() as number:
-        taken = walk(range(30), 60, number=number)
+        taken = walk(range(12), 60, number=number)
+        for place in range(12, 100):
+            if taken.keys() >= _TAKEN:
+                break
+            taken += walk(range(place, place + 1), 60, number=number)
 
-    assert (
-        min(
-            taken[name]
-            for name in (
-                "merge",
-                "diff",
-                "search",
-                "purge",
-                "restore",
-                "restore_namespace",
-                "list_everything",
-            )
-        )
-        > 0
-    )
+    assert taken.keys() >= _TAKEN
 
 
 def test_a_branch_that_only_learnt_of_a_deletion_is_a_base_like_any_other() -> None:

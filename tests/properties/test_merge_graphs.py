@@ -130,9 +130,9 @@ def run(graphs: int, steps: int, address: str = "") -> tuple[int, int]:
 
 
 def test_random_merges_of_four_branches_agree_with_the_reference() -> None:
-    merges, conflicts = run(graphs=30, steps=60)
+    merges, conflicts = run(graphs=12, steps=60)
 
-    assert merges > 500
+    assert merges > 200
     assert 0 < conflicts < merges
 
 

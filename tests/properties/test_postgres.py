@@ -21,7 +21,7 @@ from tests.properties.walks import served, walk
 
 def test_random_walks_agree_with_the_naive_model(postgres_address: str) -> None:
     with seeded() as number:
-        walk(range(4), 40, number=number, machine=served(postgres_address))
+        walk(range(2), 40, number=number, machine=served(postgres_address))
 
 
 def test_a_rebuild_changes_nothing_after_random_histories(postgres_address: str) -> None:
@@ -35,7 +35,7 @@ def test_random_merges_agree_with_the_reference(postgres_address: str) -> None:
 
 
 def test_searches_in_random_views_find_what_a_plain_filter_finds(postgres_address: str) -> None:
-    test_search_views.run(libraries=2, writes=50, address=postgres_address)
+    test_search_views.run(libraries=1, writes=50, address=postgres_address)
     test_search_views.run(libraries=1, writes=30, embedder="static", address=postgres_address)
 
 

@@ -170,7 +170,7 @@ def run(lives: int, steps: int, folder: Path | None = None, address: str = "") -
 
 
 def test_a_rebuild_changes_nothing_after_random_histories() -> None:
-    run(lives=8, steps=60)
+    run(lives=4, steps=60)
 
 
 def test_a_rebuild_changes_nothing_after_a_history_of_several_pages(tmp_path: Path) -> None:

@@ -167,11 +167,11 @@ def run(libraries: int, writes: int, embedder: str = "none", address: str = "") 
 
 
 def test_searches_in_random_views_find_what_a_plain_filter_finds() -> None:
-    run(libraries=10, writes=80)
+    run(libraries=5, writes=80)
 
 
 def test_searches_by_meaning_find_nothing_that_the_view_does_not_show() -> None:
-    run(libraries=3, writes=60, embedder="static")
+    run(libraries=2, writes=60, embedder="static")
 
 
 @pytest.mark.slow

@@ -432,7 +432,7 @@ ALPHABET = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(ALPHABET, max_size=40).map("".join))
 @example("ERROR: ERROR: x")
 @example("bash: bash: ./x.sh: y")

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import fpdf
 import pytest
 
+from stratagem import limits
 from tests.behaviour.gateway.catalogue.conftest import Desk
 from tests.manifest import proves
 from tests.surfaces.serving import Service, as_json
@@ -244,8 +245,8 @@ def test_a_page_is_read_without_its_menus(desk: Desk, service: Service) -> None:
 @proves("standard:web_fetch")
 def test_a_large_page_is_read_in_a_process_of_its_own(desk: Desk, service: Service) -> None:
     # The time that this takes grows with the square of the number of headings.
-    headings = "<h1>a</h1>" * 7_000
-    page = PAGE.replace("</body>", f"{headings}</body>").encode()
+    headings, filling = "<h1>a</h1>" * 3_500, "x" * limits.PAGE_INLINE_BYTES
+    page = PAGE.replace("</body>", f"{headings}<!-- {filling} --></body>").encode()
     service.answers["/large"] = lambda _said: (200, "text/html; charset=utf-8", page)
     own, others = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
 

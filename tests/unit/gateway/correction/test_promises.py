@@ -69,7 +69,7 @@ SCHEMAS = objects(PARTS)
 ARGUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)
 SENT = ARGUMENTS | ARGUMENTS.map(json.dumps) | ARGUMENTS.map(repr) | VALUES
 
-quick = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @quick
