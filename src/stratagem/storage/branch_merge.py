@@ -186,6 +186,7 @@ def carry_out(
         )
     if not merge.news:
         return None
+    # Before the merged records, so that their versions count as knowing both sides.
     sequence = transaction.branches.record_merge(target, source, merge.vector)
     if merge.drafts:
         transaction.append(target, merge.drafts)
@@ -236,6 +237,7 @@ class BranchComparison:
     ) -> list[RecordDifference]:
         """Return the differences of some groups by namespace and key, or a part of them."""
         try:
+            # Atomic: of two threads that read at the same time only one gets it.
             loaded = self._loaded.pop()
         except IndexError:
             loaded = LoadedRecords()
@@ -410,6 +412,8 @@ class _Comparer:
         others = self.other_changes(by_theirs.union([row[0] for row in ours]))
         rows = [row for row in ours if row[0] not in by_theirs] + others
         pairs = self.pairs(rows) + self.pairs(theirs, swapped=True)
+        # From cheap to costly: most bases follow from the versions at hand, others are confirmed by
+        # a lookup for all of them, and only disputed ones have to be searched for.
         unclear = [
             pair
             for pair in self.pairs_apart(pairs)
@@ -505,6 +509,7 @@ class _Comparer:
             theirs_held = 0 if theirs is None or theirs_gone else theirs
             seen = bool(held) and (ends is None or ends > here_time)
             theirs_seen = bool(theirs_held) and (theirs_ends is None or theirs_ends > there_time)
+            # Nothing to see on either side, or the same version on both.
             if not (seen or theirs_seen) or (seen and theirs_seen and ours == theirs):
                 continue
             pairs.append(

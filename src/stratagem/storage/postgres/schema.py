@@ -80,6 +80,7 @@ def begin(store: PostgresStore, connection: Connection) -> None:
         writer = store.writer(session)
         head = writer.log.head()
         transaction = SqlTransaction(writer).begin(WriteRequest(actor="stratagem"), head)
+        # Checked again under the lock: another server may have done it meanwhile.
         if transaction.settings.number("read_models_version") == READ_MODELS_VERSION:
             return
         if head == Head(0, 0, GENESIS):

@@ -31,6 +31,7 @@ def check(log: SqlLog, progress: Progress, expect: tuple[int, str] | None) -> It
         anchored = anchored or (event.sequence, event.hash.hex()) == expect
         if event.payload is None:
             empty.add(event.sequence)
+        # A purge that is itself altered does not explain missing content.
         elif event.kind == CONTENT_PURGED and not faults:
             purged |= set(orjson.loads(event.payload)["sequences"])
         previous, last = event.hash, event

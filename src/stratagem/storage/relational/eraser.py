@@ -115,6 +115,7 @@ def _events_to_erase(queries: Queries, subjects: Sequence[int], wanted: Erasure)
     if not found:
         return []
     latest = found if wanted.copies else set()
+    # A copy may have been copied again by a later merge.
     while latest:
         copies = queries.rows(NUMBER, "copies", queries.array(sorted(latest)))
         latest = {row[0] for row in copies} - found

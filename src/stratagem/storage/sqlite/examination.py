@@ -127,6 +127,7 @@ def _structure(connection: apsw.Connection) -> Iterator[Finding]:
     owners = {name: table for _, name, table, _ in objects}
     indexes = {name for kind, name, _, _ in objects if kind == "index"}
     reported: set[str] = set()
+    # The check of the whole file does not say which table a line is about; that of one table does.
     for kind, table, _, _ in objects:
         if kind == "table" and not _is_shadow(table):
             for line in _check(connection, table):
@@ -136,6 +137,7 @@ def _structure(connection: apsw.Connection) -> Iterator[Finding]:
                     yield _structure_finding(
                         line, name, owners.get(name, table), index=name in indexes
                     )
+    # What is left is about the file itself, such as its list of free pages.
     for line in whole:
         if line != "ok" and line not in reported:
             name = _object_of(line, roots)
