@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stratagem.deferred_patterns import deferred_pattern
+from stratagem.function_cache import cache_texts
 
 __all__ = ["STANDING", "find_standing", "is_assistant", "is_standing", "role_of", "words_of"]
 
@@ -25,6 +26,8 @@ STANDING: Final = "standing"
 _WORDS: Final = ("text", "content", "message", "body")
 # A text that goes on for longer is a document, and speaks to everybody.
 _CHARS_MAX: Final = 2_000
+# Longer texts are rarer, and much to keep.
+_CACHED_CHARS_MAX: Final = 400
 _ASSISTANTS: Final = frozenset({"assistant", "ai", "bot", "model"})
 
 # What an assistant is told to do; "always here to help" is no instruction.
@@ -69,7 +72,8 @@ _SENTENCE_ENDS: Final = deferred_pattern(r"[.!?](?=\s|$)|\n")
 
 def is_standing(text: str, role: str | None = None) -> bool:
     """Whether a text says what its author wants from now on."""
-    return find_standing(text, role) is not None
+    find = _find_short_standing if len(text) <= _CACHED_CHARS_MAX else find_standing
+    return find(text, role) is not None
 
 
 def find_standing(text: str, role: str | None = None) -> str | None:
@@ -84,6 +88,10 @@ def find_standing(text: str, role: str | None = None) -> str | None:
     )
     end = _SENTENCE_ENDS.search(text, max(found.end() - 1, begin))
     return text[begin : end.end() if end else len(text)].strip()
+
+
+# What was written on a branch, or in a transaction, is written again when it is merged.
+_find_short_standing = cache_texts(4_096)(find_standing)
 
 
 def _may_be_standing(text: str) -> bool:

@@ -245,8 +245,10 @@ class BranchComparison:
         loaded.read(
             reader.log,
             (
-                (at, (group.space, key))
+                (at, name)
                 for group, key, each in listed
+                # One object for both versions: it is encoded once for them.
+                for name in ((group.space, key),)
                 for at in each[1:3]
                 if at is not None
             ),
