@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from playwright._impl._api_structures import SetCookieParam
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
-from playwright.sync_api import Page as BrowserPage
 
 from stratagem.bootstrap import Settings
 from stratagem.demo import make_demo
 from tests.surfaces.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright._impl._api_structures import SetCookieParam
+    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Page as BrowserPage
 
 _CODE = re.compile(r"/signin\?code=([\w-]+)")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -90,6 +92,8 @@ def console(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox"], timeout=120_000

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext
 
 from tests.manifest import proves
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 # The example is made, and a browser started, for whichever test comes first.
 pytestmark = pytest.mark.timeout(600)
@@ -26,6 +29,8 @@ COLOURS = {**FINDINGS, "runOnly": ["color-contrast", "link-in-text-block"]}
 
 @proves("console:accessible")
 def test_no_view_has_a_serious_finding(signed_in: BrowserContext) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
     page = signed_in.new_page()
     axe = Axe()
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser
 
 from tests.manifest import proves
 from tests.surfaces.console.conftest import Console, Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The example is made, and a browser started, for whichever test comes first.
 pytestmark = pytest.mark.timeout(600)

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import threading
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +19,25 @@ from stratagem.search.embedding import EMBEDDERS, Embedder, StaticEmbedder, choo
 
 MODEL = Path(embedding.__file__).parent / "model"
 STATIC = StaticEmbedder()
-TOKENIZER = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
-with np.load(MODEL / "model.npz") as _arrays:
-    TABLE: NDArray[np.float32] = _arrays["table"] * _arrays["scale"][:, np.newaxis]
+
+
+# Read where it is needed: every worker of a test run imports this file.
+@cache
+def the_book() -> tuple[Tokenizer, NDArray[np.float32]]:
+    """Return the tokenizer of the library, and the vector of each token."""
+    with np.load(MODEL / "model.npz") as arrays:
+        table: NDArray[np.float32] = arrays["table"] * arrays["scale"][:, np.newaxis]
+    return Tokenizer.from_file(str(MODEL / "tokenizer.json")), table
 
 
 def by_the_book(text: str) -> NDArray[np.float32]:
     """Embed a text as the model's README says, step by step."""
     text = re.sub(r"([a-z])(?=[A-Z])|([A-Za-z])(?=[0-9])|([0-9])(?=[A-Za-z])", r"\g<0> ", text)
-    ids = TOKENIZER.encode(text.replace("_", " "), add_special_tokens=False).ids[:256]
+    tokenizer, table = the_book()
+    ids = tokenizer.encode(text.replace("_", " "), add_special_tokens=False).ids[:256]
     total = np.zeros(256, np.float32)
-    for id_ in set(ids) - {TOKENIZER.token_to_id("[UNK]")}:
-        total += np.sqrt(ids.count(id_)) * TABLE[id_]
+    for id_ in set(ids) - {tokenizer.token_to_id("[UNK]")}:
+        total += np.sqrt(ids.count(id_)) * table[id_]
     length = float(np.linalg.norm(total))
     return total / length if length else total
 

@@ -1,6 +1,7 @@
 """Our reader of tokenizer files, compared with the library that they were made for."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import orjson
@@ -14,8 +15,18 @@ from stratagem.search import embedding
 from stratagem.search.wordpiece import WordPiece
 
 FILE = Path(embedding.__file__).parent / "model" / "tokenizer.json"
-OURS = WordPiece.read(FILE)
-THEIRS = Tokenizer.from_file(str(FILE))
+
+
+# Read where they are needed: every worker of a test run imports this file.
+@cache
+def our_tokenizer() -> WordPiece:
+    return WordPiece.read(FILE)
+
+
+@cache
+def their_tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(FILE))
+
 
 # Characters whose category has not changed since the library's tables were made.
 SETTLED = "".join(
@@ -48,7 +59,7 @@ SETTLED = "".join(
 
 
 def theirs(text: str) -> list[int]:
-    ids: list[int] = THEIRS.encode(text, add_special_tokens=False).ids
+    ids: list[int] = their_tokenizer().encode(text, add_special_tokens=False).ids
     return ids
 
 
@@ -77,32 +88,32 @@ def theirs(text: str) -> list[int]:
     ],
 )
 def test_it_reads_as_the_library_does(text: str) -> None:
-    assert OURS.encode(text) == theirs(text)
+    assert our_tokenizer().encode(text) == theirs(text)
 
 
 @given(st.text(alphabet=SETTLED, max_size=60))
 def test_it_reads_any_text_as_the_library_does(text: str) -> None:
-    assert OURS.encode(text) == theirs(text)
+    assert our_tokenizer().encode(text) == theirs(text)
 
 
 @given(st.lists(st.sampled_from(["the", "ing", "Été", "42", "_", "-", " ", "un", "東", "#"])))
 def test_it_reads_words_joined_anyhow_as_the_library_does(pieces: list[str]) -> None:
     text = "".join(pieces)
 
-    assert OURS.encode(text) == theirs(text)
+    assert our_tokenizer().encode(text) == theirs(text)
 
 
 @given(st.text())
 def test_no_text_breaks_it(text: str) -> None:
-    assert all(isinstance(each, int) for each in OURS.encode(text))
+    assert all(isinstance(each, int) for each in our_tokenizer().encode(text))
 
 
 def test_a_word_that_cannot_be_covered_is_one_unknown_token() -> None:
-    assert OURS.encode("Ωμέγα") == [OURS.unknown_id]
+    assert our_tokenizer().encode("Ωμέγα") == [our_tokenizer().unknown_id]
 
 
 def test_lone_surrogates_are_nothing() -> None:
-    assert OURS.encode("he\ud800llo") == OURS.encode("hello")
+    assert our_tokenizer().encode("he\ud800llo") == our_tokenizer().encode("hello")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import docx
-import openpyxl
-import pypdf
 import pytest
 
 from tests.behaviour.gateway.catalogue.conftest import Desk
@@ -23,6 +20,8 @@ def encoded(data: bytes) -> str:
 
 
 def sheet(*rows: list[Any]) -> str:
+    import openpyxl
+
     book = openpyxl.Workbook()
     page = book.active
     assert page is not None
@@ -175,6 +174,9 @@ def test_a_sheet_becomes_data_with_its_types(desk: Desk) -> None:
 
 @proves("standard:convert")
 def test_data_becomes_a_sheet_and_markdown_a_document(desk: Desk) -> None:
+    import docx
+    import openpyxl
+
     made = desk.call(
         "file_converter", content='[{"a": 1, "b": "=1+1"}]', **{"from": "json", "to": "xlsx"}
     )
@@ -242,6 +244,9 @@ def test_bombs_and_broken_files_are_refused(desk: Desk) -> None:
 @proves("standard:report")
 @pytest.mark.parametrize("format_", ["markdown", "html", "text", "docx", "pdf"])
 def test_a_report_is_written_in_every_format(desk: Desk, format_: str) -> None:
+    import docx
+    import pypdf
+
     content = "Some *text* with <b>marks</b>.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 
     told = desk.call("report_generator", title="Sales & more", content=content, format=format_)

@@ -6,7 +6,6 @@ import resource
 import time
 from urllib.parse import parse_qs
 
-import fpdf
 import pytest
 
 from stratagem import limits
@@ -272,6 +271,8 @@ def test_a_long_page_is_read_in_parts(desk: Desk, service: Service) -> None:
 
 @proves("standard:web_fetch")
 def test_a_pdf_on_the_web_is_read_as_text(desk: Desk, service: Service) -> None:
+    import fpdf
+
     pdf = fpdf.FPDF()
     pdf.add_page()
     pdf.set_font("helvetica")

@@ -216,7 +216,7 @@ async def test_several_packed_parts_are_one_answer() -> None:
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("gzip", gzip.compress(b"\x00" * 50_000_000)),
+        ("gzip", gzip.compress(b"\x00" * 5_000_000)),
         ("gzip", gzip.compress(b"") * 1_000),
         ("gzip", gzip.compress(b"words " * 1_000)[:-20]),
         ("gzip", b"not packed at all"),
