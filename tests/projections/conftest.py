@@ -97,5 +97,5 @@ def vectors(opened: Opener, chroma: ChromaServer) -> Fed:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give Neo4j's tests time: the first of them fetches its parts, once on a machine."""
     for item in items:
-        if "neo4j" in getattr(item, "fixturenames", ()) or "[neo4j]" in item.name:
+        if "neo4j" in getattr(item, "fixturenames", ()) or "[neo4j" in item.name:
             item.add_marker(pytest.mark.timeout(600))

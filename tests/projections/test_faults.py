@@ -99,7 +99,11 @@ def proxy(service: tuple[str, Server]) -> Iterator[Proxy]:
     way.close()
 
 
+# Starting Neo4j once more takes seconds of processor time.
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "service", ["chroma", pytest.param("neo4j", marks=pytest.mark.slow)], indirect=True
+)
 def test_the_external_database_is_killed_and_started_again(
     opened: Opener, service: tuple[str, Server]
 ) -> None:
@@ -191,14 +195,19 @@ def deliver_until_killed(voice: Voice, path: str, given: dict[str, Any], seed: i
         voice("delivered")
 
 
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_our_own_process_is_killed_while_it_delivers(
-    opened: Opener, service: tuple[str, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Opener,
+    service: tuple[str, Server],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rounds: int,
 ) -> None:
     monkeypatch.setattr(limits, "OUTBOX_LEASE_SECONDS", 0.3)
     name, server = service
     given = chosen(name, server.port)
     dice = random.Random(3)
-    for round_ in range(4):
+    for round_ in range(rounds):
         with child(deliver_until_killed, str(tmp_path / "log.db"), given, round_) as worker:
             for _ in range(3):
                 worker.hear()
