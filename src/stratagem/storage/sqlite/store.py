@@ -65,7 +65,7 @@ __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
 # A thread that has led so many commits in a row is taken for the only one that writes.
-_COMMITS_IN_A_ROW = 8
+_COMMITS_IN_A_ROW = 3
 
 T = TypeVar("T")
 
