@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import Text
 from stratagem.errors import DatabaseTooNew, StorageUnavailable, ValidationFailed
 from stratagem.places import display_place
-from stratagem.storage.contract import IndexedText, Store
+from stratagem.storage.contract import IndexedText, Store, Transaction
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.connection import connect
 from stratagem.storage.postgres.rows import encode_numbers
@@ -29,6 +29,7 @@ from stratagem.storage.postgres.store import PostgresStore
 from stratagem.storage.postgres.terms import text_rows
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
+    MAIN,
     NOTE,
     START,
     TESTER,
@@ -40,6 +41,7 @@ from tests.contracts.samples import (
     append,
     examine,
     fork,
+    live,
     matching,
     rebuild,
     text_of,
@@ -54,7 +56,8 @@ def opened(tmp_path: Path, postgres_address: str) -> Iterator[Opener]:
     with ExitStack() as stack:
 
         def open_store(**settings: Any) -> PostgresStore:
-            store = open_postgres(tmp_path, Clock(), address=postgres_address, **settings)
+            wanted = {"address": postgres_address, **settings}
+            store = open_postgres(tmp_path, Clock(), **wanted)
             return stack.enter_context(closing(store))
 
         yield open_store
@@ -77,6 +80,76 @@ def test_arrays_of_numbers_arrive_as_they_are(postgres_address: str, numbers: li
     with connect(postgres_address) as connection:
         given = (encode_numbers(numbers),)
         assert connection.execute("SELECT $1::bigint[]", given).fetchone() == (numbers,)
+
+
+# What the database, its user, the environment or the address may ask of every connection.
+STRANGE_SETTINGS = (
+    "?client_encoding=latin1&options=-c%20default_transaction_isolation%3Drepeatable%5C%20read"
+)
+
+
+class TestSettingsOfOthers:
+    """Settings that were made for other programs do not change what is stored."""
+
+    def test_text_is_stored_as_it_is(self, opened: Opener, postgres_address: str) -> None:
+        store = opened(address=postgres_address + STRANGE_SETTINGS)
+        append(store, a_note("Größe €", "schön"))
+        append(store, a_note("Größe €", "schöner €"))
+
+        assert text_of(opened(), "Größe €") == "schöner €"
+        assert examine(store) == []
+
+    def test_a_writer_sees_what_was_committed_while_it_waited(
+        self, opened: Opener, postgres_address: str
+    ) -> None:
+        store = opened(address=postgres_address + STRANGE_SETTINGS)
+        other = opened()
+        with ThreadPoolExecutor(1) as pool:
+
+            def write_between(transaction: Transaction) -> None:
+                waiting.append(pool.submit(append, store, a_note("b")))
+                until_one_waits_for_a_lock(postgres_address)
+                transaction.append(live(transaction, MAIN), [a_note("a")])
+
+            waiting: list[Future[object]] = []
+            other.write(write_between, TESTER)
+            waiting[0].result()
+
+        assert examine(other) == []
+
+    @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+    def test_a_database_in_another_encoding_is_used_or_refused_with_the_next_step(
+        self, postgres_address: str, encoding: str
+    ) -> None:
+        with psycopg.connect(postgres_address, autocommit=True) as connection:
+            connection.execute("DROP DATABASE IF EXISTS encoded WITH (FORCE)")
+            connection.execute(
+                f"CREATE DATABASE encoded ENCODING '{encoding}' TEMPLATE template0".encode()
+            )
+        store = _open(postgres_address.rpartition("/")[0] + "/encoded")
+
+        with closing(store):
+            append(store, a_note("plain", "words"))
+            try:
+                append(store, a_note("Größe €", "schön"))
+            except StorageUnavailable as error:
+                assert encoding == "LATIN1"
+                assert "ENCODING 'UTF8'" in (error.hint or "")
+            else:
+                assert text_of(store, "Größe €") == "schön"
+            assert text_of(store, "plain") == "words"
+
+
+def until_one_waits_for_a_lock(address: str) -> None:
+    """Wait until a connection waits for one that holds a workspace."""
+    deadline = time.monotonic() + 60
+    sql = b"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with psycopg.connect(address, autocommit=True) as connection:
+        while time.monotonic() < deadline:
+            if connection.execute(sql).fetchone() != (0,):
+                return
+            time.sleep(0.02)
+    raise AssertionError("nobody waits")
 
 
 class TestRanking:

@@ -129,6 +129,8 @@ def connect(
         cursor_factory=psycopg.RawCursor,
         connect_timeout=limits.SERVER_WAIT_SECONDS,
         application_name="stratagem",
+        # Arrays are sent in it (`rows.py`), whatever the address or the environment says.
+        client_encoding="utf8",
         **_keepalive_settings(address),
     )
     prepare(connection, durability, read_only=read_only, lock_wait_seconds=lock_wait_seconds)
@@ -171,6 +173,8 @@ def prepare(
         f"SET lock_timeout TO {round(lock_wait_seconds * 1000)}; "
         f"SET synchronous_commit TO {'on' if durability == 'full' else 'off'}; "
         f"SET default_transaction_read_only TO {'on' if read_only else 'off'}; "
+        # A writer has to see what was committed while it waited for its turn.
+        "SET default_transaction_isolation TO 'read committed'; "
         "SET jit TO off; "
         # A filtered search goes on until enough was found, nearest first.
         "SET hnsw.iterative_scan TO strict_order; "
@@ -331,6 +335,11 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
             "Check the user and the password; ~/.pgpass and PGPASSWORD are read. The server's"
             " pg_hba.conf must let the user in from here."
         ),
+    ),
+    (
+        (faults.UntranslatableCharacter,),
+        "",
+        "Create a database for it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
     ),
     ((), 'role ".{0,200}?" does not exist', "Create the user: CREATE ROLE … LOGIN."),
     ((), 'database ".{0,200}?" does not exist', "Create the database: CREATE DATABASE …."),
