@@ -68,6 +68,7 @@ def main() -> None:
     with stratagem.open(Path(sys.argv[1])) as db:
         made = use(db, text)
         sys.stdout.write("\n".join(holders(text)) + "\n---\n")
+        sys.stdout.flush()  # What is not written yet is held by the stream.
         purge(db, text, made)
         sys.stdout.write("\n".join(holders(text)))
 
