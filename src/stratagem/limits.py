@@ -182,7 +182,7 @@ NAMESAKES_READ_MAX: Final = 50
 # Where something was learnt fits on a few lines; types of relationship are a small vocabulary.
 SOURCE_CHARS_MAX: Final = 1_000
 LABELS_MAX: Final = 200
-# The default size of a context that is put into a prompt.
+# The size of a context that is put into a prompt: the least that can be asked for, and the default.
 CONTEXT_CHARS_MIN: Final = 500
 CONTEXT_CHARS_DEFAULT: Final = 6_000
 # Sources that are counted for and against one concept: the newest.
@@ -260,6 +260,7 @@ VIOLATIONS_BYTES_MAX: Final = 32 * 1024 * 1024
 # A person waits this long; longer work is a job, not a call.
 EXECUTION_SECONDS_DEFAULT: Final = 30.0
 EXECUTION_SECONDS_MAX: Final = 600.0
+# How often a failed call is repeated at most.
 RETRIES_MAX: Final = 10
 # Calls that run at once, in all and of one tool; more wait in the order of their priority.
 EXECUTIONS_AT_ONCE_MAX: Final = 256
@@ -512,6 +513,7 @@ OUTBOUND_ADDRESSES_MAX: Final = 32
 OUTBOUND_GZIP_PARTS_MAX: Final = 256
 # The body of a failing service, as much as helps to understand the failure.
 OUTBOUND_EXCERPT_CHARS: Final = 2_000
+# Hosts that an operator allows outbound requests to.
 ALLOWED_HOSTS_MAX: Final = 1_000
 
 # The largest public OpenAPI documents have 10 MB and some 2,000 operations.
@@ -610,7 +612,7 @@ FIX_CREDITED_HOURS: Final = 24
 # The lookup of a known fix delays an error by no more than this.
 ADVICE_SECONDS: Final = 2.0
 
-# How often an item that an external read model refuses is retried, over some minutes.
+# How often an item that an external read model refuses is tried, over some minutes.
 OUTBOX_ATTEMPTS_MAX: Final = 8
 # The first wait, which then doubles; and the longest.
 OUTBOX_DELAY_SECONDS: Final = 0.5
@@ -709,14 +711,14 @@ CONSOLE_COUNTS_SECONDS: Final = 5.0
 # Branches that holders of tokens switched to, as far as they are remembered.
 SWITCHED_KEPT_MAX: Final = 10_000
 
-# While other callers are active, so many calls of one caller run at once; a call that runs longer
-# than a moment is taken to wait for something outside, and is not counted. A caller is active if it
-# called within the last second.
+# While other callers are active, so many calls of one caller run at once.
 CALLS_BESIDE_OTHERS_MAX: Final = 2
+# A call that runs longer is taken to wait for something outside, and is not counted.
 CALL_TURN_SECONDS: Final = 0.05
 # A caller whose calls queue up while others are active pauses this many times as long as each call
 # took.
 CALL_REST: Final = 2.0
+# A caller is active if it called within this time.
 CALLER_ABOUT_SECONDS: Final = 1.0
 # Beyond that many only how many there are at least is known, which is all that is asked.
 CALLERS_ABOUT_MAX: Final = 10_000

@@ -414,7 +414,7 @@ def _render_step(step: str | int) -> str:
 
 
 def _position(array: list[Json], step: str | int) -> int:
-    """Return the position that a step names, or one past the end if it names none."""
+    """Return the position that a step names; if it names none, one beyond where items are added."""
     if isinstance(step, str) or step < -len(array):
         return len(array) + 1
     return step if step >= 0 else len(array) + step

@@ -121,7 +121,7 @@ def checksum(number: int, data: bytes) -> int:
 
 
 def _checksum(*given: Any) -> int | None:
-    """Return the same in SQL; None for what is neither text nor bytes of a number."""
+    """Return the same for SQL; None unless the arguments are a number, and text or bytes."""
     number, data = given
     if not isinstance(number, int) or not isinstance(data, str | bytes):
         return None
