@@ -41,27 +41,38 @@ class FunctionCache(dict[Key, Value]):
         self._half = entries_max // 2
         self._older: dict[Key, Value] = {}
         self._chars_max = chars_max
+        self._purges = 0
         clear_at_purge(self)
 
     def __missing__(self, key: Key) -> Value:
         """Compute, keep and return the result for `key`."""
-        older = self._older
+        older, purges = self._older, self._purges
         value = older[key] if key in older else self._function(key)
         if self._chars_max is None or not isinstance(key, str) or len(key) <= self._chars_max:
             if len(self) >= self._half:
                 self._older = dict(self)
                 self.clear()
             self[key] = value
+            if self._purges != purges:
+                # Another thread has purged texts meanwhile, and this may be one of them.
+                self._drop()
         return value
 
     def clear_all(self) -> None:
-        """Drop both halves."""
+        """Drop both halves, and what other threads are about to add."""
+        self._purges += 1
+        self._drop()
+
+    def _drop(self) -> None:
         self._older = {}
         self.clear()
 
 
 def cache_texts(entries_max: int) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
-    """Cache a pure function of texts, as `functools.lru_cache` does, until the next purge."""
+    """Cache a pure function of texts, as `functools.lru_cache` does, until the next purge.
+
+    The result of a call that another thread began before the purge may be cached after it.
+    """
 
     def decorate(function: Callable[P, Value]) -> Callable[P, Value]:
         cached = lru_cache(entries_max)(function)

@@ -81,3 +81,16 @@ def test_clearing_drops_the_cached_texts_of_every_cache() -> None:
     assert len(by_key) == 0
     assert by_key["a"] == by_call("a") == "A"
     assert asked == ["a", "a"]
+
+
+def test_a_result_that_was_being_computed_during_a_purge_is_not_cached() -> None:
+    def purge_meanwhile(text: str) -> str:
+        if text == "secret":
+            clear_text_caches()
+        return text.upper()
+
+    memo = FunctionCache[str, str](purge_meanwhile, entries_max=4)
+
+    assert [memo["a"], memo["secret"]] == ["A", "SECRET"]
+
+    assert list(memo) == []
