@@ -324,13 +324,25 @@ def test_a_purge_drops_the_terms_that_were_asked_for() -> None:
 
 
 def test_occurrences_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage_ranking, "_POSTING_BYTES_MAX", 100)
+    monkeypatch.setattr(passage_ranking, "_POSTING_BYTES_MAX", 600)
     cache = PostingCache()
 
-    cache.of("state").add({"few": np.zeros(10, np.int64)})
+    for _ in range(10):
+        cache.of("state").add({"few": np.zeros(10, np.int64)})
     assert list(cache.of("state")) == ["few"]
     cache.of("state").add({"more": np.zeros(10, np.int64)})
     assert not cache.of("state")
+
+
+def test_terms_that_occur_nowhere_are_kept_up_to_a_size() -> None:
+    cache = PostingCache()
+    most = 0
+
+    for number in range(30_000):
+        cache.of("state").add({f"nowhere{number}": np.zeros(0, np.int64)})
+        most = max(most, len(cache.of("state")))
+
+    assert 1_000 < most < 30_000
 
 
 @pytest.mark.parametrize("sizes", [b"\xff\xff\xff\xff\xff\x7f", b"\xff", None, "text", 7])

@@ -59,6 +59,8 @@ _PAGE: Final = 100_000
 _COUNTED_MAX: Final = 5_000
 # Of the terms that were asked for last.
 _POSTING_BYTES_MAX: Final = 4 * 1024 * 1024
+# What a term takes of its own, even one that occurs nowhere: an entry, its text and an array.
+_TERM_BYTES: Final = 256
 # The lowest bits of an occurrence are the number of a column, those of a row that of a passage.
 _COLUMN_BITS: Final = 2
 _PASSAGE_BITS: Final = 8
@@ -184,8 +186,10 @@ class Postings(dict[str, "NDArray[np.int64]"]):
 
     def add(self, more: Mapping[str, NDArray[np.int64]]) -> None:
         """Add those of further terms."""
+        self.size_bytes += sum(
+            _TERM_BYTES + places.nbytes for term, places in more.items() if term not in self
+        )
         self.update(more)
-        self.size_bytes += sum(places.nbytes for places in more.values())
 
 
 class PostingCache:
