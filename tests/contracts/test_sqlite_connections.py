@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.sqlite.store import SqliteStore
 from tests.contracts.backends import open_sqlite_file
 from tests.contracts.samples import (
@@ -113,6 +117,85 @@ def test_threads_that_write_in_turn_see_each_other(store: SqliteStore) -> None:
         assert text_of(store, "theirs") == f"text {MANY - 1}"
         assert text_of(store, "ours") == f"again {number}"
     assert examine(store) == []
+
+
+def test_an_interruption_after_the_lock_leaves_no_transaction_open(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, interrupts = store.connect, threading.Event()
+    monkeypatch.setattr(store, "connect", lambda: _Interrupted(connect(), interrupts))
+    with ThreadPoolExecutor(1) as thread:
+        for number in range(MANY):
+            thread.submit(append, store, a_note("one", f"text {number}")).result()
+        interrupts.set()
+        with pytest.raises(KeyboardInterrupt):
+            thread.submit(append, store, a_note("one", "half")).result()
+        interrupts.clear()
+
+        append(store, a_note("one", "whole"))
+        assert thread.submit(text_of, store, "one").result() == "whole"
+
+
+def test_a_long_walk_of_writers_is_seen_as_by_a_connection_that_has_read_nothing(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """No answer that a thread, or its store, remembers outlives a commit of whomever."""
+    chance = random.Random(94)
+    beside = open_sqlite_file(tmp_path, Clock())
+    with closing(beside), ThreadPoolExecutor(1) as another_thread:
+        for number in range(60):
+            who = chance.choice(["own", "own", "own", "thread", "beside", "rebuild"])
+            for _ in range(chance.randint(1, 6)):
+                note = a_note(f"key {chance.randint(0, 9)}", f"walk{number} walk{number % 7}")
+                if who == "rebuild":
+                    store.rebuild(lambda _done, _total, _what: None)
+                    break
+                if who == "thread":
+                    another_thread.submit(append, store, note).result()
+                else:
+                    append(beside if who == "beside" else store, note)
+            with closing(open_sqlite_file(tmp_path, Clock())) as fresh:
+                expected = _answers(fresh, number)
+            assert _answers(store, number) == expected
+            assert _answers(beside, number) == expected
+            assert another_thread.submit(_answers, store, number).result() == expected
+
+
+class _Interrupted:
+    """A connection whose user can be interrupted once it has the lock of writers."""
+
+    def __init__(self, connection: apsw.Connection, interrupts: threading.Event) -> None:
+        self._connection = connection
+        self._interrupts = interrupts
+
+    def execute(self, sql: str, *parameters: Any) -> apsw.Cursor:
+        cursor = self._connection.execute(sql, *parameters)
+        if sql == "BEGIN IMMEDIATE" and self._interrupts.is_set():
+            raise KeyboardInterrupt
+        return cursor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def _answers(store: SqliteStore, number: int) -> list[object]:
+    """Return what readers of a store remember until the next commit, in a snapshot and outside."""
+    terms = [f"walk{number}", f"walk{number % 7}", "nowhere"]
+
+    def ask(reader: Reader) -> list[object]:
+        return [
+            reader.log.head(),
+            reader.settings.number("vector_generation"),
+            reader.branches.by_name(MAIN),
+            reader.search.text_count(),
+            sorted(reader.search.document_frequencies(terms).items()),
+        ]
+
+    with store.snapshot() as reader:
+        within = ask(reader)
+    texts = [text_of(store, f"key {place}") for place in range(10)]
+    found = [matching(store, term) for term in terms]
+    return [within, ask(store.reader()), texts, found]
 
 
 def _pages_read(store: SqliteStore) -> int:

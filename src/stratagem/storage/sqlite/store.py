@@ -345,7 +345,6 @@ class SqliteStore(SqlStore):
             return
         if self._distrusts_writer:
             self._reopen_writer()
-        self._writer.execute("BEGIN IMMEDIATE")
         try:
             self._run_and_commit(self._writer, batch)
         except apsw.Error:
@@ -364,7 +363,6 @@ class SqliteStore(SqlStore):
         What is read meanwhile, but by the transaction, is read by another one: it sees only what is
         committed.
         """
-        own.connection.execute("BEGIN IMMEDIATE")
         local = self._local.__dict__
         del local["reader"]
         if "reader_beside" in local:
@@ -382,13 +380,16 @@ class SqliteStore(SqlStore):
                 local["reader"] = own
 
     def _run_and_commit(self, connection: apsw.Connection, batch: list[Ticket]) -> None:
-        """Run the work of some writers in the transaction that has begun, and commit it.
+        """Run the work of some writers in one transaction, and commit it.
 
         Raises:
             apsw.Error: The disk failed. The full-text index counts texts in memory, and may have
                 counted wrong then: the next write begins with a connection that has read nothing.
         """
         try:
+            # Here, so that whoever interrupts it leaves no transaction open: that would lock out
+            # every other writer.
+            connection.execute("BEGIN IMMEDIATE")
             runner, head = self._begin_writing(connection)
             head = runner.run(batch, head)
             connection.execute("COMMIT")
