@@ -442,6 +442,30 @@ def test_a_forked_process_leaves_its_parents_connections_alone(
         assert entry.value == 1
 
 
+INTERRUPTED = """
+import sys, psycopg, stratagem
+address, workspace = sys.argv[1:]
+with stratagem.open(address, workspace=workspace, embedder="none") as db:
+    db.memory.store("k", 1)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND application_name = 'stratagem'"
+        )
+    db.memory.store("k", 2)
+    print(db.memory.recall("k").value)
+"""
+
+
+def test_a_connection_that_is_opened_anew_leaves_no_words_of_the_driver(server: Server) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, server.address, a_workspace()],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
 APPENDING = """
 import sys, stratagem
 address, workspace, count, name = sys.argv[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -77,6 +78,9 @@ _WATCHING: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": limits.SERVER_WAIT_SECONDS * 2_000,
 }
+# The driver warns of each pipeline that ends by an error, with the server's user. Errors are raised
+# anyway: without a handler of the program's own the warning would go to its standard error.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 _BUSY = (faults.LockNotAvailable, faults.DeadlockDetected, faults.SerializationFailure)
 
 
