@@ -87,8 +87,11 @@ def clear_text_caches() -> None:
     """Drop every cached text of this process: one of them may have been purged."""
     for clear in _CLEARERS:
         clear()
-    for cache in list(_CACHES.values()):
-        cache.clear_all()
+    # A copy that is made at once: another thread may open or close a database meanwhile.
+    for reference in _CACHES.valuerefs():
+        cache = reference()
+        if cache is not None:
+            cache.clear_all()
 
 
 class ClearableCache(Protocol):

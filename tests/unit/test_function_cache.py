@@ -1,5 +1,8 @@
 """Remembered answers of a function."""
 
+import sys
+import threading
+
 import pytest
 
 from stratagem.function_cache import FunctionCache, cache_texts, clear_text_caches
@@ -94,3 +97,28 @@ def test_a_result_that_was_being_computed_during_a_purge_is_not_cached() -> None
     assert [memo["a"], memo["secret"]] == ["A", "SECRET"]
 
     assert list(memo) == []
+
+
+def test_caches_are_cleared_while_another_thread_makes_more() -> None:
+    ended = threading.Event()
+
+    def make_caches() -> list[FunctionCache[str, str]]:
+        return [FunctionCache[str, str](str.upper, entries_max=4) for _ in range(50)]
+
+    def make_many() -> None:
+        while not ended.is_set():
+            make_caches()
+
+    lasting = make_caches()
+    thread = threading.Thread(target=make_many)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(1_000):
+            clear_text_caches()
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert not any(lasting)
