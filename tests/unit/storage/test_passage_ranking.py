@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +296,36 @@ def test_an_earlier_snapshot_keeps_its_own_occurrences(
                 another_thread.submit(_assert_ranked_as_by_fts5, db).result()
                 found = earlier.search.passages('"ferri"', weights=WEIGHTS[0], limit=None)
                 assert len(found.scores) == 5
+
+
+@pytest.mark.parametrize("generation", [None, 7, 2**63 - 1, -1])
+def test_occurrences_in_a_damaged_index_are_not_used_after_its_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generation: object
+) -> None:
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    path = str(tmp_path / "m.db")
+    with (
+        stratagem.open(path, embedder="none") as db,
+        stratagem.open(path, embedder="none") as other,
+    ):
+        db.memory.store(
+            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
+        )
+        with closing(apsw.Connection(path)) as damaged:
+            # A number that is not sealed, and a text that cannot be found.
+            damaged.execute("INSERT INTO settings VALUES ('vector_generation', ?)", (generation,))
+            damaged.execute("DELETE FROM texts WHERE rowid = (SELECT min(rowid) FROM texts)")
+        assert [_count_ferries(each) for each in (db, other)] == [4, 4]
+
+        db.runtime.foundation.store.repair(lambda _done, _total, _what: None)
+
+        assert [_count_ferries(each) for each in (db, other)] == [5, 5]
+
+
+def _count_ferries(db: stratagem.Stratagem) -> int:
+    with db.runtime.foundation.store.snapshot() as reader:
+        found = reader.search.passages('"ferri"', weights=WEIGHTS[0], limit=None)
+    return len(found.scores)
 
 
 @pytest.mark.parametrize("counted_max", [1, 20, 10_000])

@@ -37,7 +37,9 @@ _PAGE: Final = 1_000
 _PAGES_AT_ONCE: Final = 1_000
 _UNREADABLE: Final = (apsw.Error, *DAMAGE)
 # What a new database has of its own.
-_OWN_SETTINGS: Final = ("read_models_version", "vector_generation", "embedder")
+_OWN_SETTINGS: Final = ("read_models_version", "embedder")
+# More than there ever are; damage can make any number of one.
+_GENERATIONS: Final = 2**31
 
 
 def replace_contents(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
@@ -95,11 +97,12 @@ def _copy_pages(store: SqliteStore, target: SqliteStore, progress: Progress) -> 
 
 
 def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
-    if connection.execute(SQL["broken_seal"]).fetchone():
-        # Which of them is wrong is not known; each has a default.
-        return
     rows: list[Any] = connection.execute(SQL["settings"]).fetchall()
     settings: dict[str, Any] = dict(rows)
+    generation = settings.pop("vector_generation", 0)
+    if connection.execute(SQL["broken_seal"]).fetchone():
+        # Which of them is wrong is not known; each has a default.
+        settings = {}
 
     def work(transaction: Transaction) -> None:
         if "embedder" in settings:
@@ -107,8 +110,9 @@ def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
         for name, value in settings.items():
             if name not in _OWN_SETTINGS:
                 transaction.settings.set(name, value)
-        # Every process has vectors of the old one in its memory.
-        transaction.settings.set("vector_generation", settings.get("vector_generation", 0) + 1)
+        # Every process has vectors of the old one in its memory, and where words occurred there.
+        before = generation if isinstance(generation, int) else 0
+        transaction.settings.set("vector_generation", before % _GENERATIONS + 1)
 
     target.write(work, _WRITER)
 
