@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -134,6 +136,24 @@ def test_an_interruption_after_the_lock_leaves_no_transaction_open(
 
         append(store, a_note("one", "whole"))
         assert thread.submit(text_of, store, "one").result() == "whole"
+
+
+def test_a_closed_store_refers_to_no_connection(store: SqliteStore) -> None:
+    connections: list[weakref.ref[apsw.Connection]] = []
+
+    def write_and_end() -> None:
+        for number in range(MANY):
+            append(store, a_note("one", f"text {number}"))
+        connections.append(weakref.ref(store.thread_connection()))
+
+    thread = threading.Thread(target=write_and_end)
+    thread.start()
+    thread.join()
+
+    store.close()
+
+    gc.collect()
+    assert [connection() for connection in connections] == [None]
 
 
 def test_a_long_walk_of_writers_is_seen_as_by_a_connection_that_has_read_nothing(

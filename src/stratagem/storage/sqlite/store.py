@@ -267,6 +267,8 @@ class SqliteStore(SqlStore):
             with suppress(apsw.Error):
                 connection.close()
         self._connections.clear()
+        # It refers to the connection of the thread that wrote last.
+        self._last_commit = None
         self._file_lock.close()
         self._local = threading.local()
 
