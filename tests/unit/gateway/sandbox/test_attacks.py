@@ -94,7 +94,8 @@ def test_the_network_opens_the_network_only(layer: Layer, language: Language) ->
 def test_processes_are_counted(layer: Layer) -> None:
     permissions = replace(SMALL_MEMORY, process_execution=True)
 
-    through = breaches(layer, "python", permissions, processes_max=64)
+    # The limit is one of a user: runs of other tests that end meanwhile leave room for a few more.
+    through = breaches(layer, "python", permissions, processes_max=128)
 
     assert set(through) <= {"run_program"}, "programs may run, 200 forks may not"
 
