@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.sandbox import Permissions, read_permissions
+from stratagem.gateway.sandbox.layers import Mode, Task
+from stratagem.gateway.sandbox.restrictions import resource_limits
 
 MIB = 1024 * 1024
 
@@ -126,3 +130,13 @@ def test_narrowing_never_widens(tool: Permissions, caller: Permissions) -> None:
         assert both.seconds <= one.seconds
     assert both == caller.intersect(tool)
     assert tool.intersect(tool) == tool
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of Linux")
+def test_a_snippet_has_room_for_what_other_programs_of_its_user_start() -> None:
+    def room(mode: Mode) -> int:
+        task = Task(mode, Permissions(), {})
+        return resource_limits(task, processes=1_000)["RLIMIT_NPROC"] - 1_000
+
+    assert room("python") == limits.SANDBOX_PROCESSES_MAX
+    assert room("monty") >= 8 * limits.SANDBOX_PROCESSES_MAX
