@@ -610,7 +610,7 @@ def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> In
         exact=match.exact,
         solutions=len({solution.steps_key for solution in solutions}),
         summary=(match.content.get("summary") or "")[:300] or None,
-        agreed=list(found.agreed[:_WORDS_MAX]),
+        agreed=list(found.shared_words[:_WORDS_MAX]),
         asked_only=list(found.asked_only[:_WORDS_MAX]),
         known_only=list(found.known_only[:_WORDS_MAX]),
     )
@@ -645,7 +645,7 @@ def _name_nearest(match: SimilarIncident) -> str:
 def _say_words(match: SimilarIncident) -> str:
     found = match.comparison
     said = (
-        ("both say", found.agreed),
+        ("both say", found.shared_words),
         ("only asked", found.asked_only),
         ("only known", found.known_only),
     )

@@ -143,7 +143,7 @@ class ProblemComparison(NamedTuple):
     known: Sequence[CheckedWord] = ()
 
     @property
-    def agreed(self) -> tuple[str, ...]:
+    def shared_words(self) -> tuple[str, ...]:
         """Words of either head that both have, names first."""
         return _texts([*self.asked, *self.known], found=True)
 

@@ -387,7 +387,7 @@ class VectorSnapshot:
         return self.columns.numbers("step", 0, self.count).view(np.float64)
 
     @cached_property
-    def _quantized(self) -> NDArray[np.int8]:
+    def _quantized_vectors(self) -> NDArray[np.int8]:
         return self.columns.quantized_vectors(0, self.count)
 
     def estimates_of(
@@ -409,7 +409,7 @@ class VectorSnapshot:
     def _pick_quantized(self, rows: NDArray[np.int64], own: OwnRows) -> NDArray[np.int8]:
         if self._asked > _ASKED_BEFORE_KEPT:
             if self.columns.are_few(self.count):
-                return self._quantized.take(rows, axis=0)
+                return self._quantized_vectors.take(rows, axis=0)
             if self._keeps(own) and own.mask[rows].all():
                 if own.quantized is None:
                     own.quantized = self.columns.quantized_of(own.numbers)

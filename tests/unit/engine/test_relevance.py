@@ -42,7 +42,7 @@ def test_another_name_in_the_same_words_is_another_problem() -> None:
 
     # Two fifths of each head are there: −5 + 0.8 + 1.6 − 2 + 1.44.
     assert found.relevance == pytest.approx(1 / (1 + math.exp(3.16)))
-    assert found.agreed == ("module", "named")
+    assert found.shared_words == ("module", "named")
     assert (found.asked_only, found.known_only) == (("pandas",), ("numpy",))
 
 
@@ -69,12 +69,12 @@ def test_a_part_of_a_name_is_another_name_and_a_part_of_a_word_is_not() -> None:
 
     found = compare(described(["torch"], ["connect"]), torchvision, 0.0)
 
-    assert found.agreed == ("connect",)
+    assert found.shared_words == ("connect",)
     assert found.asked_only == ("torch",)
 
 
 def test_a_number_is_found_whole_only() -> None:
-    assert compare(described(["137"], []), described(["1370"], []), 0.0).agreed == ()
+    assert compare(described(["137"], []), described(["1370"], []), 0.0).shared_words == ()
 
 
 def test_what_has_no_head_is_nothing_that_is_known() -> None:

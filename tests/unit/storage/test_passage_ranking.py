@@ -45,6 +45,23 @@ def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
     opened.close()
 
 
+@pytest.fixture
+def handles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[stratagem.Stratagem, stratagem.Stratagem]]:
+    """One database of five texts about ferries, opened twice, that ranks in memory at once."""
+    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
+    path = str(tmp_path / "m.db")
+    with (
+        stratagem.open(path, embedder="none") as db,
+        stratagem.open(path, embedder="none") as other,
+    ):
+        db.memory.store(
+            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
+        )
+        yield db, other
+
+
 def _fill(connection: apsw.Connection, draw: random.Random, sequences: range) -> None:
     def words(most: int) -> str:
         # The first ones are in nearly every text.
@@ -259,67 +276,50 @@ def _assert_ranked_as_by_fts5(db: stratagem.Stratagem) -> None:
 
 
 def test_occurrences_of_one_state_are_not_used_in_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    handles: tuple[stratagem.Stratagem, stratagem.Stratagem],
 ) -> None:
-    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
-    path = str(tmp_path / "m.db")
-    with (
-        stratagem.open(path, embedder="none") as db,
-        stratagem.open(path, embedder="none") as other,
-    ):
-        db.memory.store(
-            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
-        )
-        _assert_ranked_as_by_fts5(db)
-        other.memory.store("new", "Ferries wait and wait")
-        _assert_ranked_as_by_fts5(db)
-        db.memory.purge("k1")
-        _assert_ranked_as_by_fts5(db)
-        _assert_ranked_as_by_fts5(other)
+    db, other = handles
+
+    _assert_ranked_as_by_fts5(db)
+    other.memory.store("new", "Ferries wait and wait")
+    _assert_ranked_as_by_fts5(db)
+    db.memory.purge("k1")
+    _assert_ranked_as_by_fts5(db)
+    _assert_ranked_as_by_fts5(other)
 
 
 def test_an_earlier_snapshot_keeps_its_own_occurrences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    handles: tuple[stratagem.Stratagem, stratagem.Stratagem],
 ) -> None:
-    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
-    with stratagem.open(str(tmp_path / "m.db"), embedder="none") as db:
-        db.memory.store(
-            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
-        )
-        with (
-            ThreadPoolExecutor(1) as another_thread,
-            db.runtime.foundation.store.snapshot() as earlier,
-        ):
-            for _ in range(2):
-                assert earlier.search.document_frequencies(["ferri"]) == {"ferri": 5}
-                another_thread.submit(db.memory.store, "new", "Another ferry").result()
-                another_thread.submit(_assert_ranked_as_by_fts5, db).result()
-                found = earlier.search.passages('"ferri"', weights=WEIGHTS[0], limit=None)
-                assert len(found.scores) == 5
+    db = handles[0]
+
+    with (
+        ThreadPoolExecutor(1) as another_thread,
+        db.runtime.foundation.store.snapshot() as earlier,
+    ):
+        for _ in range(2):
+            assert earlier.search.document_frequencies(["ferri"]) == {"ferri": 5}
+            another_thread.submit(db.memory.store, "new", "Another ferry").result()
+            another_thread.submit(_assert_ranked_as_by_fts5, db).result()
+            found = earlier.search.passages('"ferri"', weights=WEIGHTS[0], limit=None)
+            assert len(found.scores) == 5
 
 
 @pytest.mark.parametrize("generation", [None, 7, 2**63 - 1, -1])
 def test_occurrences_in_a_damaged_index_are_not_used_after_its_repair(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generation: object
+    tmp_path: Path,
+    handles: tuple[stratagem.Stratagem, stratagem.Stratagem],
+    generation: object,
 ) -> None:
-    monkeypatch.setattr(passage_ranking, "_SEARCHES_BEFORE_KEPT", 0)
-    path = str(tmp_path / "m.db")
-    with (
-        stratagem.open(path, embedder="none") as db,
-        stratagem.open(path, embedder="none") as other,
-    ):
-        db.memory.store(
-            items=[{"key": f"k{number}", "value": "The ferry waits"} for number in range(5)]
-        )
-        with closing(apsw.Connection(path)) as damaged:
-            # A number that is not sealed, and a text that cannot be found.
-            damaged.execute("INSERT INTO settings VALUES ('vector_generation', ?)", (generation,))
-            damaged.execute("DELETE FROM texts WHERE rowid = (SELECT min(rowid) FROM texts)")
-        assert [_count_ferries(each) for each in (db, other)] == [4, 4]
+    with closing(apsw.Connection(str(tmp_path / "m.db"))) as damaged:
+        # A number that is not sealed, and a text that cannot be found.
+        damaged.execute("INSERT INTO settings VALUES ('vector_generation', ?)", (generation,))
+        damaged.execute("DELETE FROM texts WHERE rowid = (SELECT min(rowid) FROM texts)")
+    assert [_count_ferries(each) for each in handles] == [4, 4]
 
-        db.runtime.foundation.store.repair(lambda _done, _total, _what: None)
+    handles[0].runtime.foundation.store.repair(lambda _done, _total, _what: None)
 
-        assert [_count_ferries(each) for each in (db, other)] == [5, 5]
+    assert [_count_ferries(each) for each in handles] == [5, 5]
 
 
 def _count_ferries(db: stratagem.Stratagem) -> int:

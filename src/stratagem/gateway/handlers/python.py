@@ -67,7 +67,7 @@ class PythonRunner:
     @property
     def threads_abandoned(self) -> int:
         """The number of threads that hang and could not be stopped."""
-        return self._threads.abandoned
+        return self._threads.abandoned_count
 
     def add(self, function: Callable[..., Any], name: str | None = None) -> PythonTool:
         """Add a function of this process; a handler refers to it by its tool's name.

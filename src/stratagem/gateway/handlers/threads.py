@@ -70,7 +70,7 @@ class Threads:
         self._abandoned: set[_Job] = set()
 
     @property
-    def abandoned(self) -> int:
+    def abandoned_count(self) -> int:
         """The number of abandoned threads that have not ended yet."""
         self._abandoned = {job for job in self._abandoned if job.alive}
         return len(self._abandoned)
@@ -81,9 +81,10 @@ class Threads:
         Raises:
             ExecutionFailed: Too many threads hang; the function was not started.
         """
-        if self.abandoned >= self._abandoned_max:
+        if self.abandoned_count >= self._abandoned_max:
             raise ExecutionFailed(
-                f"{self.abandoned} functions hang and cannot be stopped, so no other is started.",
+                f"{self.abandoned_count} functions hang and cannot be stopped, "
+                "so no other is started.",
                 safe=True,
                 hint="Restart the server, and add timeouts inside the functions that hang.",
                 limit=self._abandoned_max,
