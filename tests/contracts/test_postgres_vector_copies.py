@@ -134,9 +134,28 @@ def test_the_copy_that_was_used_longest_ago_is_given_up(
     behind_its_back(place, OPPOSITE, store.number)
     unread = found(one)
 
-    monkeypatch.setattr(stored_vectors, "_COPIES_MAX", 1)
+    monkeypatch.setattr(stored_vectors, "_COPIED_MAX", len(TEXTS))
     with store.snapshot() as reader:
         StoredVectors(256).copy_at_hand(reader)
 
     assert unread == before
     assert found(one) == compared_by_the_store(one, monkeypatch) != before
+
+
+def test_a_large_copy_is_made_once_it_pays(
+    servers: tuple[Any, Any], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = servers
+    for key, text in TEXTS.items():
+        one.memory.store(key, text)
+    monkeypatch.setattr(stored_vectors, "_COPIED_AT_ONCE_MAX", 3)
+    monkeypatch.setattr(stored_vectors, "_SEARCHES_BEFORE_COPY", len(QUESTIONS))
+    before = found(other)
+    number = one.runtime.foundation.store.number
+
+    behind_its_back(place, OPPOSITE, number)
+    copied = found(other)
+    behind_its_back(place, OPPOSITE, number)
+
+    assert copied != before
+    assert found(other) == copied

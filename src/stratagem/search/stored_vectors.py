@@ -2,8 +2,9 @@
 
 Several servers then need no copies of their own, and nothing has to be synchronised. If there are
 too few vectors for an index, comparing them takes the store longest: then the process has a copy in
-memory, which each search brings up to date, and the store has a fraction of the work. Only so many
-workspaces have one at a time.
+memory, which each search brings up to date, and the store has a fraction of the work. Reading a
+large copy takes as long as some searches do without one, so it is made once there were as many. All
+copies together have a bounded size.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["StoredVectors"]
 
-# How many workspaces have a copy in this process: each takes up to some fourteen megabytes.
-_COPIES_MAX: Final = 16
+# How many vectors the copies of this process have together: each takes up to three kilobytes.
+_COPIED_MAX: Final = 80_000
+# So few are read at the first search, in a tenth of a second.
+_COPIED_AT_ONCE_MAX: Final = 5_000
+# A command that searches once would read more than it compares.
+_SEARCHES_BEFORE_COPY: Final = 32
 # How often it is looked whether a copy still is of the log that the database has: that changes only
 # where a backup is put back under a running server.
 _CHECK_SECONDS: Final = 1.0
 
 
 class _RecentCopies:
-    """The copies in this process, the one that was used last at the end."""
+    """The copies in this process with their sizes, the one that was used last at the end."""
 
     def __init__(self) -> None:
         self.begin()
@@ -43,18 +48,35 @@ class _RecentCopies:
     def begin(self) -> None:
         """Begin with none."""
         self._lock = threading.Lock()
-        self._copies: WeakKeyDictionary[VectorCache, None] = WeakKeyDictionary()
+        self._sizes: WeakKeyDictionary[VectorCache, int] = WeakKeyDictionary()
 
-    def use(self, copy: VectorCache) -> None:
-        """Note that a copy is used; empty those that were used longest ago where there are many."""
+    def __contains__(self, copy: VectorCache) -> bool:
+        return copy in self._sizes
+
+    def use(self, copy: VectorCache, size: int) -> None:
+        """Note that a copy is used, and give up those that there is no room for any more."""
         with self._lock:
-            self._copies.pop(copy, None)
-            self._copies[copy] = None
-            oldest = [*self._copies][:-_COPIES_MAX]
-            for each in oldest:
-                del self._copies[each]
+            self._sizes.pop(copy, None)
+            self._sizes[copy] = size
+            oldest = self._without_room()
         for each in oldest:
-            each.discard()
+            self.give_up(each)
+
+    def give_up(self, copy: VectorCache) -> None:
+        """Empty a copy."""
+        with self._lock:
+            self._sizes.pop(copy, None)
+        copy.discard()
+
+    def _without_room(self) -> list[VectorCache]:
+        """Return the copies that were used longest ago, as far as all together are too large."""
+        *others, (_, size) = self._sizes.items()
+        oldest = []
+        for each, more in reversed(others):
+            size += more
+            if size > _COPIED_MAX:
+                oldest.append(each)
+        return oldest
 
 
 _recent_copies = _RecentCopies()
@@ -68,15 +90,22 @@ class StoredVectors:
 
     def __init__(self, dimensions: int) -> None:
         self._copy = VectorCache(None, dimensions)
+        self._searches_without = 0
         self._checked_at = -math.inf
 
     def copy_at_hand(self, reader: Reader) -> VectorCache | None:
-        """Return a copy in memory to search in; None where there are too many vectors for it."""
+        """Return a copy in memory to search in; None where the store is to compare."""
         # No text has more vectors than passages.
-        if reader.search.text_count() > limits.SERVER_EXACT_VECTORS_MAX:
-            self._copy.discard()
+        size = reader.search.text_count()
+        if size > limits.SERVER_EXACT_VECTORS_MAX:
+            _recent_copies.give_up(self._copy)
             return None
-        _recent_copies.use(self._copy)
+        if size > _COPIED_AT_ONCE_MAX and self._copy not in _recent_copies:
+            self._searches_without += 1
+            if self._searches_without <= _SEARCHES_BEFORE_COPY:
+                return None
+        self._searches_without = 0
+        _recent_copies.use(self._copy, size)
         return self._copy
 
     def compare(
