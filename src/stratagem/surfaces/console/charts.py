@@ -25,6 +25,8 @@ __all__ = [
 ]
 
 ACTIVITY_BARS: Final = 120
+# The column of a single day is not as wide as the page.
+_COLUMNS_MIN: Final = 14
 _ROW: Final = 34
 _LEFT: Final = 16
 _BELIEF_POINTS: Final = 48
@@ -84,9 +86,15 @@ def activity(buckets: Sequence[Mapping[str, Any]]) -> Markup:
     return _svg(len(buckets) or 1, 30, "activity", f"{total} events over time", bars, stretch=True)
 
 
-def columns(rows: Sequence[Mapping[str, Any]], value: str, kind: str = "column") -> Markup:
-    """Return a column for each row by one of its numbers; `label` says what it is."""
-    most = max((each[value] for each in rows), default=0) or 1
+def columns(
+    rows: Sequence[Mapping[str, Any]], value: str, kind: str = "column", *, scale: str | None = None
+) -> Markup:
+    """Return a column for each row by one of its numbers; `label` says what it is.
+
+    The highest column is the greatest number of `scale`, which is the value itself by default.
+    """
+    most = max((each[scale or value] for each in rows), default=0) or 1
+    places = max(len(rows), _COLUMNS_MIN)
     bars = [
         _rect(
             place * 10 + 1,
@@ -96,10 +104,11 @@ def columns(rows: Sequence[Mapping[str, Any]], value: str, kind: str = "column")
             kind,
             title=f"{each['label']}: {each[value]:,}",
         )
-        for place, each in enumerate(rows)
+        for place, each in enumerate(rows, places - len(rows))
     ]
-    title = f"{value}: {sum(each[value] for each in rows):,} in all, at most {most:,}"
-    return _svg(10 * max(len(rows), 1), 60, "columns", title, bars, stretch=True)
+    highest = max((each[value] for each in rows), default=0)
+    title = f"{value}: {sum(each[value] for each in rows):,} in all, at most {highest:,}"
+    return _svg(10 * places, 60, "columns", title, bars, stretch=True)
 
 
 def share(good: float, bad: float) -> Markup:

@@ -124,7 +124,12 @@ async def _try(visit: Visit, fields: dict[str, str]) -> ConsolePage:
             **({"async": True} if fields.get("background") else {}),
         )
     except StratagemError as error:
-        answer = {"error": error.message, "hint": error.hint, "code": error.code}
+        answer = {
+            "error": error.message,
+            "hint": error.hint,
+            "code": error.code,
+            "corrections": error.details.get("corrections", []),
+        }
     return await _tool_page(visit, name, fields, answer)
 
 
