@@ -28,7 +28,7 @@ from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine.paths import Steps, render
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Json", "check_text", "decode", "encode", "same", "text_of", "title_of"]
+__all__ = ["Json", "check", "check_text", "decode", "encode", "same", "text_of", "title_of"]
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -45,6 +45,8 @@ _UNPRINTABLE: Final = deferred_pattern("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _FIRST_LINE: Final = deferred_pattern(rf"\S[^\r\n]{{0,{TITLE_CHARS_MAX - 1}}}")
 _TITLE_FIELDS: Final = ("title", "name", "subject")
 _PLACE_CHARS_MAX: Final = 200
+# What an ASCII character takes at most: a control character is written as \u001f.
+_ASCII_BYTES_MAX: Final = 6
 
 
 def encode(
@@ -65,6 +67,20 @@ def encode(
     if len(data) > bytes_max:
         raise _too_large(f"takes {len(data):,} bytes", field, bytes_max)
     return data
+
+
+def check(value: object, *, field: str = "value", bytes_max: int = limits.VALUE_BYTES_MAX) -> None:
+    """Refuse a value that `encode` would refuse, which has to write most others than short texts.
+
+    Raises:
+        ValidationFailed: See `encode`.
+    """
+    if (
+        type(value) is not str
+        or not value.isascii()
+        or len(value) * _ASCII_BYTES_MAX + len('""') > bytes_max
+    ):
+        encode(value, field=field, bytes_max=bytes_max)
 
 
 def decode(data: bytes) -> Json:
@@ -132,6 +148,9 @@ def check_text(text: object, *, field: str, chars_max: int, empty_ok: bool = Fal
     """
     if not isinstance(text, str):
         raise ValidationFailed(f"`{field}` must be text, not {_type_name(text)}.", field=field)
+    # Most names need no closer look: printable text has neither control characters nor surrogates.
+    if text.isprintable() and text and not text.isspace() and len(text) <= chars_max:
+        return text
     if len(text) > chars_max:
         raise ValidationFailed(
             f"`{field}` is {len(text):,} characters long; the limit is {chars_max:,}.",

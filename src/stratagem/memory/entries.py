@@ -35,6 +35,7 @@ TTL_ALIASES: Final = ("expires_in", "ttl_seconds")
 # The SDK writes a timedelta as a number of seconds.
 _TTL: Final = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}
 
+_KEY_AND_VALUE: Final = frozenset({"key", "value"})
 # Of the highest sequence there can be.
 _DIGITS_MAX = 18
 
@@ -62,21 +63,23 @@ class _Write:
     __slots__ = ("content", "expected_version", "key", "namespace", "steps", "tags_given", "ttl")
 
     def __init__(self, item: Item, namespace: str) -> None:
-        _check_options(item)
+        # Most entries are a key and a value, and there may be thousands of them.
+        is_plain = item.keys() == _KEY_AND_VALUE
+        if not is_plain:
+            _check_options(item)
         self.key = check_names(item["key"], field="key", chars_max=limits.KEY_CHARS_MAX)
         self.namespace = check_names(
             item.get("namespace") or namespace,
             field="namespace",
             chars_max=limits.NAMESPACE_CHARS_MAX,
         )
-        values.encode(item["value"])
+        values.check(item["value"])
         self.content: dict[str, Any] = {"value": item["value"]}
         self.tags_given = False
         self.ttl: int | None = None
         self.steps: paths.Steps | None = None
         self.expected_version: int | None = None
-        # Most entries are a key and a value, and there may be thousands of them.
-        if len(item) > len(("key", "value")):
+        if not is_plain:
             self._take_options(item)
 
     def _take_options(self, item: Item) -> None:
@@ -140,7 +143,7 @@ class _Write:
             if isinstance(document, str) and document.lstrip()[:1] in {"{", "["}:
                 error.hint = "The entry is text that looks like JSON: store it as JSON first."
             raise
-        values.encode(changed)
+        values.check(changed)
         kept = {name: content[name] for name in content if name != "value"} if content else {}
         if self.tags_given and "tags" not in self.content:
             kept.pop("tags", None)
@@ -152,7 +155,7 @@ class _Write:
         return entries(self.namespace), self.key
 
     def draft(self) -> Draft:
-        return Draft(ENTRY_STORED, self.content, *self.subject)
+        return Draft(ENTRY_STORED, self.content, entries(self.namespace), self.key)
 
     def answer(self, appended: Appended, timestamp: str) -> dict[str, Any]:
         answer = {
@@ -187,7 +190,7 @@ class Entries(BoundSystem):
                 limit=limits.ITEMS_MAX,
                 hint="Store them in several calls." if items else "Give at least one.",
             )
-        writes = [self._read_item(item, at if batch else None) for at, item in enumerate(items)]
+        writes = self._read_items(items, batch=batch)
         name = branch or self._caller.branch
         # In canonical form: with the effective namespace, and tags in order.
         meant = [write.canonical_arguments() for write in writes] if request_id is not None else []
@@ -222,14 +225,18 @@ class Entries(BoundSystem):
         name = caller.shown_branch if branch in {None, caller.branch} else branch
         return None if name == DEFAULT_BRANCH else name
 
-    def _read_item(self, item: Item, at: int | None) -> _Write:
+    def _read_items(self, items: Sequence[Item], *, batch: bool) -> list[_Write]:
+        namespace = self._caller.namespace
+        writes: list[_Write] = []
         try:
-            return _Write(item, self._caller.namespace)
+            for item in items:
+                writes.append(_Write(item, namespace))  # noqa: PERF401 -- counted if one fails
         except StratagemError as error:
-            if at is None:
+            if not batch:
                 raise
             inner = error.details.get("path") or error.details.get("field", "")
-            raise _about_item(error, f"items[{at}]", inner) from error
+            raise _about_item(error, f"items[{len(writes)}]", inner) from error
+        return writes
 
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
         target = find_branch(transaction.branches, branch)
@@ -271,7 +278,7 @@ class Entries(BoundSystem):
             value = edit(content["value"] if content else MISSING)
             if value is MISSING:
                 return {"namespace": where, "changed": False}
-            values.encode(value)
+            values.check(value)
             kept = {"index": False} if content is None else content
             draft = Draft(ENTRY_STORED, {**kept, "value": value}, entries(where), key)
             appended = transaction.append(target, [draft])[0]
@@ -484,9 +491,8 @@ def is_live(version: Version | None, time: int) -> bool:
     )
 
 
-def check_names(text: object, *, field: str, chars_max: int) -> str:
-    """Return a key, namespace or name that can be taken."""
-    return values.check_text(text, field=field, chars_max=chars_max)
+# A key, namespace or name that can be taken.
+check_names: Final = values.check_text
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:

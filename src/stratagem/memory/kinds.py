@@ -124,7 +124,7 @@ def _origin_facets(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _check_merged(content: Mapping[str, Any]) -> None:
     """Refuse a merged value that no store would have taken."""
-    values.encode(content["value"])
+    values.check(content["value"])
 
 
 KINDS: Final = (

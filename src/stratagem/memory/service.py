@@ -246,7 +246,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         """Write several entries; options given beside them hold for each that has none."""
         if not all(isinstance(item, Mapping) for item in items):
             raise InvalidInput("Each item is an object with a key and a value.", field="items")
-        full: Any = [{**shared, **item} for item in items]
+        full: Any = [{**shared, **item} for item in items] if shared else items
         stored = self._store_items(full, branch=branch, request_id=request_id)
         return StoredMany(stored, stored[-1].version, stored[-1].timestamp)
 
@@ -490,7 +490,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> Logged:
         """Append an event: something that happened and will not change."""
         values.check_text(event, field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX)
-        values.encode(data, field="data")
+        values.check(data, field="data")
         content: dict[str, Any] = {"event": event, "data": data}
         if unique := check_tags(tags or ()):
             content["tags"] = unique

@@ -17,6 +17,7 @@ from stratagem import limits
 from stratagem.engine.values import (
     TITLE_CHARS_MAX,
     Json,
+    check,
     check_text,
     decode,
     encode,
@@ -181,6 +182,28 @@ def test_size_is_that_of_the_json_in_bytes() -> None:
     error = refusal(["é" * 10], bytes_max=23, field="data")
     assert error.message == "`data` takes 24 bytes as JSON; the limit is 23 bytes."
     assert error.details == {"field": "data", "limit": 23}
+
+
+@given(
+    VALUES | st.text(max_size=20) | st.floats() | st.sampled_from([Colour.RED, Point(1), {1: 2}]),
+    st.integers(0, 70),
+)
+def test_a_check_refuses_what_the_writer_refuses(value: object, bytes_max: int) -> None:
+    try:
+        encode(value, bytes_max=bytes_max)
+    except ValidationFailed as refused:
+        with pytest.raises(ValidationFailed) as caught:
+            check(value, bytes_max=bytes_max)
+        assert str(caught.value) == str(refused)
+    else:
+        check(value, bytes_max=bytes_max)
+
+
+def test_control_characters_count_as_the_bytes_that_they_are_written_in() -> None:
+    check("\x1f" * 10, bytes_max=62)
+
+    with pytest.raises(ValidationFailed):
+        check("\x1f" * 10, bytes_max=61)
 
 
 def test_a_long_place_is_cut_in_the_message() -> None:
