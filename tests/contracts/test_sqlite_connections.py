@@ -17,7 +17,7 @@ import pytest
 
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.sqlite.store import SqliteStore
-from tests.contracts.backends import open_sqlite_file
+from tests.contracts.backends import open_sqlite_file, open_sqlite_memory
 from tests.contracts.samples import (
     MAIN,
     TESTER,
@@ -74,6 +74,22 @@ def test_what_is_read_beside_a_transaction_was_committed(store: SqliteStore) -> 
 
     assert [store.write(work, TESTER) for _ in range(3)] == ["old", "new", "new"]
     assert text_of(store, "one") == "new"
+
+
+def test_in_memory_work_may_ask_for_a_reader_without_waiting_for_itself(tmp_path: Path) -> None:
+    with closing(open_sqlite_memory(tmp_path, Clock(), lock_wait_seconds=0.1)) as in_memory:
+
+        def work(transaction: Transaction) -> bool:
+            transaction.append(live(transaction, MAIN), [a_note("one", "text")])
+            return in_memory.reader().vector_comparer is None
+
+        for number in range(MANY):
+            append(in_memory, a_note(f"key {number}", f"text {number}"))
+        with ThreadPoolExecutor(1) as another_thread:
+            in_another = another_thread.submit(in_memory.write, work, TESTER).result()
+
+        assert in_memory.write(work, TESTER)
+        assert in_another
 
 
 def test_work_that_fails_leaves_nothing_to_be_read(store: SqliteStore) -> None:

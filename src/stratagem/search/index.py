@@ -142,6 +142,7 @@ class Index:
     def __init__(self, embedder: Embedder | None, vector_path: Path | None) -> None:
         self._vector_path = vector_path
         self._store: Store | None = None
+        self._store_compares_vectors = False
         self._opening = threading.Lock()
         self._use(embedder)
         self._background: threading.Thread | None = None
@@ -164,7 +165,9 @@ class Index:
         """
         self._store = store
         self._use(self.embedder)
-        kept = store.reader().settings.text("embedder")
+        reader = store.reader()
+        self._store_compares_vectors = reader.vector_comparer is not None
+        kept = reader.settings.text("embedder")
         if self.embedder is None or kept == self.embedder.name:
             return
         if follow and kept is not None and not embedding.is_ours(kept):
@@ -192,7 +195,7 @@ class Index:
         return self._opened_vectors
 
     def _open_vectors(self, embedder: Embedder) -> VectorCache | StoredVectors:
-        if self._store is not None and self._store.reader().vector_comparer is not None:
+        if self._store_compares_vectors:
             return stored_vectors.StoredVectors(embedder.dimensions)
         return text_vectors.VectorCache(self._vector_path, embedder.dimensions)
 

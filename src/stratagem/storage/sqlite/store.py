@@ -341,6 +341,12 @@ class SqliteStore(SqlStore):
         self._distrusts_writer = False
 
     def _commit_locked(self, batch: list[Ticket]) -> None:
+        if self.location == MEMORY:
+            # In memory, a connection that is opened within a transaction of its own thread would
+            # wait for the end of it. So the thread has one before, and goes on reading by it.
+            self._thread_reader()
+            self._run_and_commit(self._writer, batch)
+            return
         own = self._thread_reader() if self._writes_alone() else None
         if own is not None and not own.connection.in_transaction:
             self._commit_by_reader(own, batch)
@@ -350,7 +356,7 @@ class SqliteStore(SqlStore):
         try:
             self._run_and_commit(self._writer, batch)
         except apsw.Error:
-            self._distrusts_writer = self.location != MEMORY
+            self._distrusts_writer = True
             raise
 
     def _writes_alone(self) -> bool:
@@ -373,7 +379,7 @@ class SqliteStore(SqlStore):
         try:
             self._run_and_commit(own.connection, batch)
         except apsw.Error:
-            is_trusted = self.location == MEMORY
+            is_trusted = False
             raise
         finally:
             if "reader" in local:
