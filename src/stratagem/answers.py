@@ -25,6 +25,7 @@ __all__ = [
     "fit_list",
     "fit_value",
     "is_whole",
+    "minute_of",
     "piece_of",
     "plain",
     "plural",
@@ -67,6 +68,14 @@ def is_whole() -> bool:
     return _LEAST.get() > 0
 
 
+def minute_of(timestamp: str) -> str:
+    """Return the minute of an instant in UTC, for a text.
+
+    It keeps its time zone: `as_of` reads a time without one as local time.
+    """
+    return f"{timestamp[:16]}Z"
+
+
 def read_cursor(
     cursor: str | None, *, start: int = 0, least: int = 0, most: int = _CURSOR_MAX
 ) -> int:
@@ -85,7 +94,7 @@ def read_cursor(
         raise ValidationFailed(
             "The cursor is not one that an earlier answer gave as `next`.",
             field="cursor",
-            limit=most,
+            limit=None if most == _CURSOR_MAX else most,
             hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
             "from the beginning.",
         )

@@ -228,12 +228,16 @@ def test_a_miss_says_what_became_of_the_key(call: Call, clock: Clock) -> None:
 
     gone, expired = call.recall(key="gone"), call.recall(key="short")
     early = call.recall(key="short", as_of=f"@{stored['version']}")
+    again = call.store(key="short", value=2)
+    earlier = call.recall(key="short", as_of=f"@{stored['version']}")
 
     assert (gone["reason"], gone["before"]) == ("forgotten", f"@{stored['version']}")
     assert call.value("gone", as_of=gone["before"]) == 1
     assert (expired["reason"], expired["before"]) == ("expired", f"@{short['version']}")
     assert call.value("short", as_of=expired["before"]) == 1
-    assert early["reason"] == "later"
+    assert (early["reason"], early["before"]) == ("later", f"@{short['version']}")
+    assert early["timestamp"] == short["timestamp"] < again["timestamp"]
+    assert earlier == early
 
 
 @proves("recall:near")

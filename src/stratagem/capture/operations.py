@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import fit_list
+from stratagem.answers import fit_list, minute_of
 from stratagem.capture.review import Review
 from stratagem.operation import Caller, CommandHint, Operation, PersonNeeded, operation
 from stratagem.search.foundation import Foundation
@@ -46,7 +46,9 @@ def _line(each: Mapping[str, Any]) -> str:
     said = " ".join(said.split())
     source = each.get("source") or each["kind"]
     decided = f" [{each['decision']}]" if each.get("decision") else ""
-    return f"- {each['id']} ({source}, {each['timestamp'][:16]}){decided} {said[:_LINE_CHARS]}"
+    return (
+        f"- {each['id']} ({source}, {minute_of(each['timestamp'])}){decided} {said[:_LINE_CHARS]}"
+    )
 
 
 def _say_decided(answer: Answer) -> str:

@@ -98,6 +98,8 @@ _EXAMPLES: Final = (
     "Write now, 1h ago, 2 days ago, yesterday, yesterday 14:00, last monday 14:00, "
     "10 March 2026, 2026-03-04T14:00:00Z, epoch microseconds, or @123 for a sequence."
 )
+# The farthest that two time zones are apart.
+_ZONES_APART_MAX: Final = 26 * _HOUR
 _PRESENT: Final = "Leave it out, or write now, for the present."
 
 _INTEGER: Final = re.compile(r"-?[0-9]+")
@@ -228,7 +230,9 @@ class _Asked:
 
     def instant(self, at: int, *, relative: bool) -> AtTime:
         if at > self.latest:
-            raise self.in_future()
+            # It may have been meant in another time zone.
+            near = not relative and at - self.latest <= _ZONES_APART_MAX
+            raise self.in_future(f"It means {iso(at)}. {_PRESENT}" if near else _PRESENT)
         if at < 0:
             raise self.before_1970()
         return AtTime(at, relative)

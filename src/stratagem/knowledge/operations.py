@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Concatenate
 
 from stratagem import limits
-from stratagem.answers import AS_DATA, plural, read_cursor
+from stratagem.answers import AS_DATA, minute_of, plural, read_cursor
 from stratagem.errors import StratagemError
 from stratagem.knowledge import budgets
 from stratagem.knowledge.models import Availability
@@ -163,7 +163,7 @@ def _line(each: Mapping[str, Any]) -> str:
     if "similarity" in each:
         words += f"; similarity {each['similarity']:.2f}"
     if "created_at" in each:
-        words += f"; created {each['created_at'][:16]}"
+        words += f"; created {minute_of(each['created_at'])}"
     return " ".join([words + ")", *_standing_words(each)])
 
 

@@ -16,6 +16,7 @@ from stratagem.answers import (
     fit_list,
     fit_value,
     is_whole,
+    minute_of,
     plain,
     plural,
     read_cursor,
@@ -379,7 +380,7 @@ def say_misses(answer: Mapping[str, Any], told: MissWords | None = None) -> list
 
 def _say_entry(entry: Mapping[str, Any]) -> str:
     tags = f", tags {', '.join(entry['tags'])}" if entry.get("tags") else ""
-    told = f"{entry['timestamp'][:16]}{by_actor(entry)}{where(entry)}{until(entry)}{tags}"
+    told = f"{minute_of(entry['timestamp'])}{by_actor(entry)}{where(entry)}{until(entry)}{tags}"
     return f"{entry['key']} = {brief(entry['value'])} ({told})"
 
 
@@ -422,15 +423,17 @@ HISTORY_WORDS: Final = MissWords("was ever stored", "strata_history")
 
 def _say_time(answer: Mapping[str, Any]) -> list[str]:
     told = {
-        "forgotten": "It was forgotten at",
-        "erased": "Retention erased its value of that time, written at",
-        "expired": "It expired at",
-        "later": "It was stored later, at",
+        "forgotten": "It was forgotten",
+        "erased": "Retention erased its value of that time, written",
+        "expired": "It expired",
+        "later": "It was stored later",
     }.get(answer.get("reason", ""))
     if told is None:
         return []
     before = advise(f"; as_of {answer['before']!r} shows it") if answer.get("before") else ""
-    return [f"{told} {answer['timestamp']}{before}."]
+    first = "first " if answer["reason"] == "later" else ""
+    at = f" {first}at {answer['timestamp']}" if answer.get("timestamp") else ""
+    return [f"{told}{at}{before}."]
 
 
 def say_history(answer: Mapping[str, Any]) -> str:
@@ -506,14 +509,15 @@ def _say_activity(answer: Mapping[str, Any]) -> str:
         return "Nothing was written yet."
     busiest = max(answer["results"], key=lambda each: each["events"])
     return (
-        f"{plural(answer['events'], 'event')} from {answer['oldest'][:16]} to "
-        f"{answer['latest'][:16]}; most since {busiest['start'][:16]}: {busiest['events']}."
+        f"{plural(answer['events'], 'event')} from {minute_of(answer['oldest'])} to "
+        f"{minute_of(answer['latest'])}; most since {minute_of(busiest['start'])}: "
+        f"{busiest['events']}."
     )
 
 
 def _say_sessions(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['session']} ({plural(each['events'], 'event')}, {each['latest'][:16]}): "
+        f"{each['session']} ({plural(each['events'], 'event')}, {minute_of(each['latest'])}): "
         f"{each['title']}"
         for each in answer["results"]
     ]

@@ -35,6 +35,8 @@ _FIELDS_MAX: Final = 20
 _EXPLAINED_MAX: Final = 5
 # So many versions are looked at for one that a past moment shows.
 _VERSIONS_MAX: Final = 10
+# So many are looked through for the first one after a past moment.
+_LATER_VERSIONS_MAX: Final = 100
 # So many keys are compared letter by letter, of those that begin alike.
 _COMPARED_MAX: Final = 500
 _ALIKE_MIN: Final = 0.6
@@ -97,10 +99,17 @@ class Misses(BoundSystem):
 
     def _explain_by_future(self, reader: Reader, miss: Miss, view: View, space: Space) -> None:
         """Say that the key was stored only after the moment that was asked about."""
-        now = View(view.branch, reader.branches.lineage(view.branch), self._store.now())
-        version = reader.records.current(now.lineage, space, miss.key)
-        if version is not None:
-            miss.reason, miss.timestamp = "later", moments.iso(version.at)
+        lineage = reader.branches.lineage(view.branch)
+        versions = reader.records.history(
+            lineage, space, miss.key, before=OPEN_END, limit=_LATER_VERSIONS_MAX
+        )
+        if not versions:
+            return
+        miss.reason = "later"
+        if len(versions) < _LATER_VERSIONS_MAX:
+            first = versions[-1]
+            miss.timestamp = moments.iso(first.at)
+            miss.before = self._moment_of(reader, view.branch.name, space, miss.key, [first])
 
 
 def explain_several(

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import add_note, fit_list, is_whole, plural, read_cursor, take_fitting
+from stratagem.answers import (
+    add_note,
+    fit_list,
+    is_whole,
+    minute_of,
+    plural,
+    read_cursor,
+    take_fitting,
+)
 from stratagem.errors import MergeConflict, StratagemError
 from stratagem.memory.answer_text import (
     AS_DATA,
@@ -165,10 +173,12 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
     if "name" in hit:
         name = f"{hit['name']} [{hit['key']}]"
     lies = f", namespace {hit['namespace']!r}" if hit["namespace"] != namespace else ""
+    session = f", session {hit['session']!r}" if hit.get("session") else ""
     of = f", part of {hit['chars']:,} characters" if hit.get("chars") else ""
     yield (
-        f"{place}. {name} ({hit['kind']}{lies}, {hit['score']:.2f}, {hit['timestamp'][:16]}"
-        f"{by_actor(hit)}{until(hit)}{of}): {brief(hit.get('passage', hit['value']), _HIT_CHARS)}"
+        f"{place}. {name} ({hit['kind']}{lies}{session}, {hit['score']:.2f}, "
+        f"{minute_of(hit['timestamp'])}{by_actor(hit)}{until(hit)}{of}): "
+        f"{brief(hit.get('passage', hit['value']), _HIT_CHARS)}"
     )
     for relation in ("reply_to", "reply"):
         if other := hit.get(relation):
@@ -206,8 +216,15 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         ]
         notices = answer.get("notices") or []
         data = [*map(_say_change, answer["results"]), *conflicts]
-        return with_note([line, *notices, *data, *([AS_DATA] if data else [])], answer)
+        undecided = [_UNDECIDED] if conflicts else []
+        return with_note([line, *undecided, *notices, *data, *([AS_DATA] if data else [])], answer)
     return _BRANCH_WORDS[action](answer)
+
+
+_UNDECIDED: Final = (
+    "Nothing is merged before each conflict below is decided: pass `decisions` with its id, or "
+    "`strategy`."
+)
 
 
 def _say_place(conflict: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import stratagem
 from stratagem import operations
 from tests.manifest import proves
@@ -70,3 +72,30 @@ def test_a_search_without_a_hit_names_the_nearest_and_lists_nothing() -> None:
 
     assert answer["results"] == []
     assert answer["note"] == "Nearest, but too weak to be a hit: 'novel' (namespace 'books')."
+
+
+@proves("search:words")
+def test_a_hit_names_its_session_and_the_time_zone_of_its_time() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.call("strata_log", {"event": "note", "data": "the otter swims", "session": "zoo"})
+        db.call("strata_store", {"key": "otter", "value": "swims on its back"})
+
+        found = text_of(db, "strata_search", query="otter swims")
+        listed = text_of(db, "strata_recall")
+
+    assert re.search(r"@2 note \(event, session 'zoo', 1.00, \d{4}-\d\d-\d\dT\d\d:\d\dZ,", found)
+    assert re.search(r"otter = swims on its back \(\d{4}-\d\d-\d\dT\d\d:\d\dZ,", listed)
+
+
+def test_a_preview_with_conflicts_does_not_say_that_anything_would_be_merged_as_it_is() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.store("city", "Oslo")
+        db.memory.fork("trial")
+        db.memory.store("city", "Bergen", branch="trial")
+        db.memory.store("town", "Voss", branch="trial")
+        db.memory.store("city", "Tromsø")
+
+        text = text_of(db, "strata_branch", action="merge", source="trial", preview=True)
+
+    assert "Nothing is merged before each conflict below is decided" in text
+    assert "conflict default/city at $" in text

@@ -273,6 +273,11 @@ def test_the_future_is_refused_with_what_now_is(words: str | int) -> None:
     assert "lies in the future; now is 2026-08-05T08:30:00.000000Z" in error.message
 
 
+def test_a_time_that_is_still_to_come_in_the_callers_zone_is_told_in_utc() -> None:
+    assert "It means 2026-08-05T09:00:00.000000Z." in refusal("2026-08-05T11:00").hint
+    assert "It means" not in refusal("2026-08-09T11:00").hint
+
+
 def test_a_time_alone_that_is_still_to_come_is_answered_with_that_of_yesterday() -> None:
     assert "2026-08-04T14:00:00" in refusal("14:00").hint
 
