@@ -102,8 +102,8 @@ def content_hash(salt: bytes, space: Space | None, key: str | None, payload: byt
 
 def encode_names(space: Space | None, key: str | None) -> bytes:
     """Return the encoded names of an event's subject, which are hashed before its payload."""
-    names = orjson.dumps([space and space.kind, space and space.namespace, key])
-    return names + b"\n"
+    names = (*space, key) if space else (None, None, key)
+    return orjson.dumps(names, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def event_hash(

@@ -41,6 +41,7 @@ __all__ = [
     "Occurrences",
     "TermOccurrence",
     "content_terms",
+    "document_terms",
     "find",
     "find_terms",
     "index_terms",
@@ -62,6 +63,12 @@ TERM_CHARS_MAX: Final = 64
 # A chunk seen again is looked up. 131,072 of them take about 18 MB.
 _CHUNKS_MAX: Final = 131_072
 _CHUNK_CHARS_MAX: Final = 48
+
+# How many short texts have their terms cached, in a few megabytes at most: what was written on a
+# branch, or in a transaction, is indexed again when it is merged. Longer texts are rarer, and would
+# fill the cache.
+_DOCUMENTS_MAX: Final = 4_096
+_DOCUMENT_CHARS_MAX: Final = 400
 
 _PAIR: Final = 2
 _ENDING_CHARS_MAX: Final = 2
@@ -117,11 +124,21 @@ def index_terms(text: str) -> str:
     return " ".join(filter(None, map(_look_up, text.split()))) or _symbol_terms(text)
 
 
+_short_text_terms: Final = cache_texts(_DOCUMENTS_MAX)(index_terms)
+
+
+def document_terms(text: str) -> str:
+    """Return the same; a short text that comes again is looked up."""
+    return _short_text_terms(text) if len(text) <= _DOCUMENT_CHARS_MAX else index_terms(text)
+
+
+# Titles are indexed again too, and labels of logged events recur.
+@cache_texts(_DOCUMENTS_MAX)
 def title_terms(title: str) -> str:
     """Return the same for a title.
 
-    Most titles are keys, which come once each. They are looked up and not remembered, or they would
-    push all words out.
+    Most titles are keys, which come once each. Their chunks are looked up and not remembered, or
+    they would push all words out.
     """
     title = title[: limits.INDEXED_CHARS_MAX]
     known = _CHUNKS.get
@@ -283,12 +300,22 @@ def _key_terms(name: str) -> list[str] | None:
     for other names.
     """
     parts = name.replace("_", "-").split("-")
-    if len(parts) == 1 or not all(map(_is_plain, parts)):
+    if len(parts) == 1 or not name.isascii():
         return None
+    found: list[str] = []
+    numbers = 0
+    for part in parts:
+        if part.isdecimal():
+            # No number is a stop word, or has a stem.
+            found.append(part[:TERM_CHARS_MAX])
+            numbers += 1
+        elif part.isalpha() and (part.islower() or part.istitle() or part.isupper()):
+            found.append(_CHUNKS[part])
+        else:
+            return None
     # Between two numbers a hyphen stays.
-    joined = sum(map(str.isdecimal, parts)) <= 1
-    whole = _plain_term("".join(parts)) if joined else _whole(name)
-    return [whole, *map(_part_term, parts)]
+    found.insert(0, _plain_term("".join(parts)) if numbers <= 1 else _whole(name))
+    return found
 
 
 def _part_term(word: str) -> str:

@@ -73,10 +73,8 @@ _MANY = ranking.UNSORTED_MATCHES_MAX + 1
 _RAISED_LISTED_MAX = 200
 # Beyond those that are weighed: estimated scores may have put some in a wrong place.
 _REFINED_SPARE = 50
-# How many short texts have their terms cached, in a few megabytes at most.
-_REMEMBERED_MAX = 4_096
-_REMEMBERED_CHARS_MAX = 400
 # Room for as many words as a message may lend; the cache of them takes 16 MB at most.
+_LENT_MAX = 4_096
 _LENT_CHARS_MAX = 1_000
 
 
@@ -210,11 +208,12 @@ class Index:
                 vectors = [row.tobytes() for row in rows]
             else:
                 self.warm()
+        title_terms = analysis.title_terms
         return [
             IndexedText(
-                _title_terms(text.title),
-                [_terms(part) for part in _parts(text)],
-                _context_terms(text.aside, context),
+                title_terms(text.title),
+                _body_terms(text),
+                _context_terms(text.aside, context) if text.aside or context else "",
                 vector,
             )
             for (text, context), vector in zip(texts, vectors, strict=True)
@@ -806,26 +805,6 @@ def _find_raisable(reader: Reader, facet: str) -> frozenset[int] | None:
 _by_score = itemgetter(1, 0)
 
 
-def _terms(text: str) -> str:
-    # Long texts are rarer, and would fill the cache.
-    find = _short_text_terms if len(text) <= _REMEMBERED_CHARS_MAX else _text_terms
-    return find(text)
-
-
-def _text_terms(text: str) -> str:
-    return analysis.index_terms(text)
-
-
-# What was written on a branch, or in a transaction, is indexed again when it is merged.
-_short_text_terms = cache_texts(_REMEMBERED_MAX)(_text_terms)
-
-
-# Titles are indexed again too, and labels of logged events recur.
-@cache_texts(_REMEMBERED_MAX)
-def _title_terms(title: str) -> str:
-    return analysis.title_terms(title)
-
-
 def lent_terms(text: str) -> str:
     """Return the terms that a message lends to those that follow, or none if it has too many."""
     if len(text) <= _LENT_CHARS_MAX:
@@ -841,21 +820,21 @@ def _lent_terms(text: str) -> str:
 
 
 # A message of a session is analysed again as the context of those that follow.
-_short_lent_terms = cache_texts(_REMEMBERED_MAX)(_lent_terms)
+_short_lent_terms = cache_texts(_LENT_MAX)(_lent_terms)
 
 
-def _parts(text: Text) -> list[str]:
-    """Return the passages that the words of a text are found by."""
-    if not text.parted or len(text.body) <= passages.WHOLE_CHARS_MAX:
-        return [text.body]
-    return [text.body[begin:end] for begin, end in passages.parts(text.body)]
+def _body_terms(text: Text) -> list[str]:
+    """Return the terms of each passage that a text is found by."""
+    body = text.body
+    if not text.parted or len(body) <= passages.WHOLE_CHARS_MAX:
+        return [analysis.document_terms(body)]
+    return [analysis.document_terms(body[begin:end]) for begin, end in passages.parts(body)]
 
 
 def _context_terms(aside: str, context: Sequence[str]) -> str:
     """Return the terms that a text is found by beside its own: of its aside, and of its context."""
-    if not aside and not context:
-        return ""
-    return " ".join([*([_terms(aside)] if aside else []), *map(lent_terms, context)])
+    own = [analysis.document_terms(aside)] if aside else []
+    return " ".join([*own, *map(lent_terms, context)])
 
 
 def _embed(embedder: Embedder, texts: Sequence[Text]) -> NDArray[np.float32]:

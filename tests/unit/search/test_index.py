@@ -128,20 +128,19 @@ def test_a_text_that_is_merged_is_not_analysed_again(
     db: stratagem.Stratagem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analysed: list[str] = []
-    find_terms = analysis.index_terms
 
-    def record(text: str) -> str:
-        analysed.append(text)
-        return find_terms(text)
+    def record(chunk: str) -> str:
+        analysed.append(chunk)
+        return analysis.title_terms(chunk)
 
-    monkeypatch.setattr("stratagem.search.index.analysis.index_terms", record)
+    monkeypatch.setattr("stratagem.search.analysis._look_up", record)
     text, long = "a lighthouse that was merged once", "a breakwater " * 200
     db.memory.fork("draft")
     db.memory.store("short", text, branch="draft")
     db.memory.store("long", long, branch="draft")
     db.memory.merge("draft")
 
-    assert analysed.count(text) == 1
+    assert analysed.count("lighthouse") == 1
     assert keys(db, "lighthouse") == ["short"]
     assert keys(db, "breakwater") == ["long"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.records import SqlRecords
@@ -17,15 +16,10 @@ from stratagem.storage.relational.session import NUMBER, Queries, Shape
 
 __all__ = ["Interner", "NumberedName"]
 
+# The numbers of an event's space and subject, and whether it is the subject's first event.
+NumberedName = tuple[int | None, int | None, bool]
+
 _NUMBER_AND_KEY = Shape[tuple[int, str]]()
-
-
-class NumberedName(NamedTuple):
-    """The numbers of an event's space and subject, and whether it is the subject's first event."""
-
-    space: int | None
-    subject: int | None
-    is_new: bool
 
 
 class Interner:
@@ -69,20 +63,21 @@ class Interner:
         numbered: list[NumberedName] = []
         for space, (_, key) in zip(spaces, names, strict=True):
             if space is None or key is None:
-                numbered.append(NumberedName(space, None, is_new=False))
+                numbered.append((space, None, False))
                 continue
+            name = (space, key)
             # Only the first of several events about a new subject finds it new.
-            first = new.pop((space, key), None)
+            first = new.pop(name, None)
             if first is not None:
-                subjects[space, key] = first
-            numbered.append(NumberedName(space, subjects[space, key], is_new=first is not None))
+                subjects[name] = first
+            numbered.append((space, subjects[name], first is not None))
         return numbered
 
     def _number_one(self, space: Space | None, key: str | None) -> NumberedName:
         """Return the same for one event, as most writes have: its look-up takes no array."""
         number = space and (self._cache.spaces.get(space) or self._space(space))
         if number is None or key is None:
-            return NumberedName(number, None, is_new=False)
+            return number, None, False
         ahead = self._cache.subjects
         subject = (
             ahead[number, key]
@@ -90,8 +85,8 @@ class Interner:
             else self._queries.value(int, "subject_id", number, key)
         )
         if subject is not None:
-            return NumberedName(number, subject, is_new=False)
-        return NumberedName(number, self._insert([(number, key)])[number, key], is_new=True)
+            return number, subject, False
+        return number, self._insert([(number, key)])[number, key], True
 
     def _space(self, space: Space) -> int:
         number = self._records.space_id(space)

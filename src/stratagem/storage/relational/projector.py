@@ -77,7 +77,9 @@ class _ReplacedVersion(NamedTuple):
 
 
 # The sequence of a text, the text, and its context.
-_IndexedRow = tuple[int, Text, list[str]]
+_IndexedRow = tuple[int, Text, Sequence[str]]
+# A purged event leaves a version that shows nothing.
+_PURGED: Final = Projection(deleted=True)
 
 
 class _Rows:
@@ -114,6 +116,8 @@ class Projector:
         # The newest versions of the group at hand, by branch and subject: those that are not in the
         # table yet, and those that were looked up for all of the group.
         self._newest: dict[tuple[int, int], _ReplacedVersion | None] = {}
+        # Whether several facts of the group at hand may be about one subject.
+        self._repeats_subjects = False
 
     def begin_transaction(self) -> None:
         """Drop the state of a transaction that failed."""
@@ -129,6 +133,7 @@ class Projector:
         sequence, the earlier event with the same content.
         """
         rows = _Rows()
+        self._repeats_subjects = len({fact.subject for fact in facts}) < len(facts)
         if len(facts) >= _TOGETHER_MIN:
             self._look_up_versions(facts)
         replaced = [self._project(fact, rows, wall) for fact in facts]
@@ -149,33 +154,31 @@ class Projector:
 
     def _project(self, fact: Fact, rows: _Rows, wall: int) -> int | None:
         """Gather the rows of one fact; return the visible version that it replaced."""
-        if fact.kind in BRANCH_EVENTS:
+        # Unpacked: reading the fields one by one takes several times as long.
+        sequence, branch, kind, space_id, space, subject, key, _, content = fact
+        if kind in BRANCH_EVENTS:
             self._project_branch(fact)
             return None
-        if fact.space_id is None or fact.space is None:
+        if space_id is None or space is None:
             return None
-        # A purged event leaves a version that shows nothing.
-        meaning = (
-            self._kinds.project(fact.kind, fact.content, fact.key)
-            if fact.content is not None
-            else Projection(deleted=True)
-        )
-        before = self._replace(fact, fact.space, meaning, rows)
+        meaning = self._kinds.project(kind, content, key) if content is not None else _PURGED
+        deleted, expires_at, tags, facets, session, text, links, numbers, _, vector = meaning
+        before = self._replace(fact, space, meaning, rows)
         rows.versions.append(
-            (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
-             meaning.expires_at, _length(meaning.text))
-        )  # fmt: skip
-        if meaning.tags or meaning.facets:
-            rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
-            rows.tags += [(FACET_MARK + facet, fact.sequence) for facet in meaning.facets]
-        if meaning.links:
-            rows.links += self._links(fact, meaning.links)
-        if meaning.numbers:
-            rows.numbers += [(fact.space_id, *number, fact.sequence) for number in meaning.numbers]
-        if meaning.vector is not None:
-            rows.vectors.append((fact.sequence, meaning.vector))
-        if meaning.text is not None:
-            self._index(fact, meaning, meaning.text, rows)
+            (sequence, subject, branch, space_id, deleted, expires_at, _length(text))
+        )
+        if tags or facets:
+            rows.tags += [(tag, sequence) for tag in tags]
+            rows.tags += [(FACET_MARK + facet, sequence) for facet in facets]
+        if links:
+            rows.links += self._links(fact, links)
+        if numbers:
+            rows.numbers += [(space_id, *number, sequence) for number in numbers]
+        if vector is not None:
+            rows.vectors.append((sequence, vector))
+        if text is not None:
+            context = () if session is None else self._add_turn(fact, session, text, rows)
+            rows.texts.append((sequence, text, context))
         if before is None or (before.expires_at is not None and before.expires_at <= wall):
             return None
         return before.sequence
@@ -184,19 +187,20 @@ class Projector:
         self, fact: Fact, space: Space, meaning: Projection, rows: _Rows
     ) -> _ReplacedVersion | None:
         """Close the version that a fact replaces, and count; return it unless it was a deletion."""
-        before = None if fact.subject is None or fact.is_new else self._version_before(fact)
+        sequence, branch, _, _, _, subject, _, is_new, _ = fact
+        before = None if subject is None or is_new else self._version_before(fact)
         live = before if before and not before.deleted else None
         # +1 where a record appears, -1 where it is deleted, 0 where it is only changed. Whether the
         # version before has expired does not matter: tallies count expired records too.
-        self._count(fact.branch, space.kind, (not meaning.deleted) - (live is not None))
+        self._count(branch, space.kind, (not meaning.deleted) - (live is not None))
         kind = self._kinds.find_record(space.kind)
         if kind is not None and kind.grouped:
             self._regroup(fact, space, meaning, live)
-        if before and before.branch == fact.branch:
-            rows.superseded.append((fact.sequence, before.sequence))
-        if fact.subject is not None:
-            self._newest[fact.branch, fact.subject] = _ReplacedVersion(
-                fact.sequence, fact.branch, meaning.deleted, meaning.expires_at
+        if before and before.branch == branch:
+            rows.superseded.append((sequence, before.sequence))
+        if self._repeats_subjects and subject is not None:
+            self._newest[branch, subject] = _ReplacedVersion(
+                sequence, branch, meaning.deleted, meaning.expires_at
             )
         return live
 
@@ -275,17 +279,18 @@ class Projector:
                 yield source, True, link.label, link.weight, fact.sequence, target
                 yield target, False, link.label, link.weight, fact.sequence, source
 
-    def _index(self, fact: Fact, meaning: Projection, text: Text, rows: _Rows) -> None:
+    def _add_turn(self, fact: Fact, session: str, text: Text, rows: _Rows) -> Sequence[str]:
+        """Add a text to its session, if it gives others context; return its own context."""
         assert fact.space_id is not None, "only records and logged events have texts"
-        context: list[str] = []
-        if meaning.session is not None and self._indexer is not None:
-            # Before its own turn is added: a message is no context of itself.
-            context = self._context(fact, meaning.session, rows, self._indexer.context_window)
-            kind = self._kinds.find_event(fact.kind)
-            if kind is not None and kind.gives_context:
-                rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
-                self._writer.cache.turn_texts.add(fact.sequence, text.body)
-        rows.texts.append((fact.sequence, text, context))
+        if self._indexer is None:
+            return ()
+        # Before its own turn is added: a message is no context of itself.
+        context = self._context(fact, session, rows, self._indexer.context_window)
+        kind = self._kinds.find_event(fact.kind)
+        if kind is not None and kind.gives_context:
+            rows.turns.append((fact.space_id, session, fact.branch, fact.sequence))
+            self._writer.cache.turn_texts.add(fact.sequence, text.body)
+        return context
 
     def _context(self, fact: Fact, session: str, rows: _Rows, wanted: int) -> list[str]:
         """Return the texts of the messages before this one in its session, nearest first."""
