@@ -161,7 +161,7 @@ class _Judge:
     ) -> None:
         enough = max(relevance.TERMS_ENOUGH, round(_ENOUGH_SHARE * len(rarity)))
         self._coverage = relevance.Coverage(rarity, enough=enough)
-        self._asked = frozenset(rarity)
+        self._asked = analysis.AskedTerms(rarity)
         self._vector = None
         if reader.embedder == MODEL_NAME:
             self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))

@@ -152,7 +152,7 @@ class _Judge:
             self._find_certain(floor)
         self._read(ranking.found)
         self.relevant = 0
-        asked, coverage = frozenset(ranking.terms), relevance.Coverage(rarity)
+        asked, coverage = analysis.AskedTerms(ranking.terms), relevance.Coverage(rarity)
         current: list[JudgedConcept] = []
         replaced: list[JudgedConcept] = []
         for ranked in ranking.found:
@@ -205,7 +205,7 @@ _UNDISPUTED: Final = Dispute()
 def _judge(
     ranked: Ranked,
     near: float,
-    asked: frozenset[str],
+    asked: analysis.AskedTerms,
     coverage: relevance.Coverage,
     known: _ReadConcept,
 ) -> JudgedConcept:

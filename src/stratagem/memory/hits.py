@@ -121,7 +121,7 @@ class HitReader:
         self._view = view
         self._ranking = found
         self._coverage = relevance.Coverage(rarity)
-        self._asked = frozenset(rarity)
+        self._asked = analysis.AskedTerms(rarity)
         self._min_score = min_score
         self._weak: list[NamedPlace] = []
 

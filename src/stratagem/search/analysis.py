@@ -25,11 +25,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, Self
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.function_cache import FunctionCache, cache_texts
+from stratagem.function_cache import FunctionCache
 from stratagem.search.characters import fold, shape
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
@@ -38,6 +38,7 @@ __all__ = [
     "TERM_CHARS_MAX",
     "TOKEN_CHARS",
     "VERSION",
+    "AskedTerms",
     "Occurrences",
     "TermOccurrence",
     "content_terms",
@@ -73,6 +74,7 @@ _DOCUMENT_CHARS_MAX: Final = 400
 _PAIR: Final = 2
 _ENDING_CHARS_MAX: Final = 2
 _BORDERS_FEW: Final = 3
+_SHORT_STEM_CHARS: Final = 4
 
 _WORD: Final = re.compile(
     r"[Aa]{1,2}(?:\+\+|#)(?![Aa0])"  # C++, F#
@@ -191,7 +193,38 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
-def find(words: Sequence[str], asked: frozenset[str], *, most: int) -> Occurrences:
+class AskedTerms(frozenset[str]):
+    """Terms that texts are searched for, with what tells the words that may have one of them."""
+
+    are_symbols: bool
+    # The first letters of words that may give one of them.
+    initials: frozenset[str]
+    # An ASCII text that has one of the terms has one of these, in small letters and without joints.
+    # There are none where a term begins with a symbol.
+    heads: tuple[str, ...]
+
+    def __new__(cls, asked: Iterable[str]) -> Self:
+        """Take terms as `query_terms` gives them."""
+        self = super().__new__(cls, asked)
+        firsts = {term[0] for term in self}
+        symbols = [first for first in firsts if not first.isalnum()]
+        self.are_symbols = len(symbols) == len(firsts)
+        self.initials = frozenset([*firsts, *map(str.upper, firsts)])
+        self.heads = () if symbols else tuple({_head(term) for term in self})
+        return self
+
+
+def _head(term: str) -> str:
+    """Return what the words that give a term begin with.
+
+    Stemming changes one letter of those it leaves at most, and two of `dying`, which gives `die`.
+    """
+    length = next((at for at, letter in enumerate(term) if not letter.isalnum()), len(term))
+    sure = length - 2 if length > _SHORT_STEM_CHARS or term[:length].endswith("ie") else length - 1
+    return term[: max(sure, 1)]
+
+
+def find(text: str, asked: AskedTerms, *, most: int) -> Occurrences:
     """Return which of some terms a text has, and where: its words are parted by one space each.
 
     Of a name the largest pieces that are asked for are the places, and all of its pieces the
@@ -199,47 +232,75 @@ def find(words: Sequence[str], asked: frozenset[str], *, most: int) -> Occurrenc
     """
     places: list[TermOccurrence] = []
     present: set[str] = set()
-    initials = _initials(asked)
-    start = counted = 0
-    for number, word in enumerate(words):
-        # Most words are neither, and are told here as `_is_plain` would, without the call.
-        if word[0] not in initials and word.isascii() and word.isalpha() and word.islower():
-            continue
-        found = _terms_among(word, initials)
+    for start, word in _likely_words(text, asked):
+        found = _terms_among(word, asked.initials)
         if found not in asked and (" " not in found or asked.isdisjoint(found.split())):
             continue
         terms_found = found.split()
         present.update(asked.intersection(terms_found))
-        start += sum(map(len, words[counted:number])) + number - counted
-        counted = number
         places += _places(word, start, terms_found, asked)
         if len(places) >= most:
             break
-    return Occurrences(places[:most], present or _symbols_among(words, asked))
+    return Occurrences(places[:most], present or _symbols_among(text, asked))
 
 
-def find_terms(text: str, asked: frozenset[str]) -> set[str]:
+def find_terms(text: str, asked: AskedTerms) -> set[str]:
     """Return which of some terms a text has."""
-    initials = _initials(asked)
-    words = text.split()
-    found = {term for word in words for term in _terms_among(word, initials).split()} & asked
-    return found or _symbols_among(words, asked)
+    if asked.heads and text.isascii():
+        joined = _remove_joints(text.lower())
+        for head in asked.heads:
+            if head in joined:
+                break
+        else:
+            return set()
+    initials = asked.initials
+    found = {term for word in text.split() for term in _terms_among(word, initials).split()}
+    return found & asked or _symbols_among(text, asked)
 
 
-@cache_texts(64)
-def _initials(asked: frozenset[str]) -> frozenset[str]:
-    """Return the first letters of words that may give one of some terms."""
-    return frozenset(initial for term in asked for initial in (term[0], term[0].upper()))
+def _likely_words(text: str, asked: AskedTerms) -> list[tuple[int, str]]:
+    """Return the words that may have one of some terms, and where each begins."""
+    heads = asked.heads
+    if heads and text.isascii():
+        lowered = text.lower()
+        joined = _remove_joints(lowered)
+        # `e-mail` has the head of `email` only once joints vanish.
+        if joined is lowered or all(joined.count(head) == lowered.count(head) for head in heads):
+            return _words_with(heads, lowered, text)
+    initials = asked.initials
+    likely: list[tuple[int, str]] = []
+    start = 0
+    for word in text.split(" "):
+        # Most words are neither, and are told here as `_is_plain` would, without the call.
+        plain = word.isascii() and word.isalpha() and word.islower()
+        if word and not (plain and word[0] not in initials):
+            likely.append((start, word))
+        start += len(word) + 1
+    return likely
 
 
-def _symbols_among(words: Collection[str], asked: frozenset[str]) -> set[str]:
+def _words_with(heads: Iterable[str], lowered: str, text: str) -> list[tuple[int, str]]:
+    """Return the words of a text that hold any of some heads, and where each begins."""
+    words: dict[int, str] = {}
+    for head in heads:
+        place = lowered.find(head)
+        while place >= 0:
+            start = lowered.rfind(" ", 0, place) + 1
+            end = lowered.find(" ", place)
+            words[start] = text[start:end] if end >= 0 else text[start:]
+            place = lowered.find(head, end) if end >= 0 else -1
+    return sorted(words.items())
+
+
+def _remove_joints(text: str) -> str:
+    """Return a text without joints: itself, where it has none."""
+    # A tenth of the time of `str.translate`.
+    return text.replace("-", "").replace("_", "").replace("'", "")
+
+
+def _symbols_among(text: str, asked: AskedTerms) -> set[str]:
     """Return the terms that a text of symbols alone has: only then is it one term as it stands."""
-    return set(terms(" ".join(words))) & asked if _are_symbols(asked) else set()
-
-
-@cache_texts(64)
-def _are_symbols(asked: frozenset[str]) -> bool:
-    return not any(term[0].isalnum() for term in asked)
+    return set(terms(text)) & asked if asked.are_symbols else set()
 
 
 def _terms_among(word: str, initials: Collection[str]) -> str:

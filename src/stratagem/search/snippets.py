@@ -14,8 +14,8 @@ from typing import Final
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.search.analysis import TermOccurrence, find
-from stratagem.search.passages import span_of
+from stratagem.search.analysis import AskedTerms, TermOccurrence, find
+from stratagem.search.passages import WHOLE_CHARS_MAX, span_of
 
 __all__ = ["Excerpt", "excerpt", "snippet"]
 
@@ -39,9 +39,12 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(
-    text: str, terms: Collection[str], passage: int | None, *, chars_max: int = limits.SNIPPET_CHARS
+    text: str, terms: AskedTerms, passage: int | None, *, chars_max: int = limits.SNIPPET_CHARS
 ) -> Excerpt:
     """Return what to show of a text whose words match best in a passage; None: in none."""
+    if len(text) <= WHOLE_CHARS_MAX:
+        window = _Window(text, terms, chars_max)
+        return Excerpt(None, window.render(before=False, after=False), window.terms)
     begin, end = span_of(text, passage or 0)
     part = text[begin:end]
     window = _Window(part, terms, chars_max)
@@ -56,19 +59,18 @@ def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPE
     White space is collapsed. The result has at most `chars_max` characters, marks included,
     and is the beginning of the text where no term occurs.
     """
-    window = _Window(text[: limits.INDEXED_CHARS_MAX], terms, chars_max)
+    window = _Window(text[: limits.INDEXED_CHARS_MAX], AskedTerms(terms), chars_max)
     return window.render(before=False, after=len(text) > limits.INDEXED_CHARS_MAX)
 
 
 class _Window:
     """The part of a text that best shows some terms."""
 
-    def __init__(self, text: str, terms: Collection[str], chars_max: int) -> None:
-        words = text.split()
-        self._plain = " ".join(words)
+    def __init__(self, text: str, terms: AskedTerms, chars_max: int) -> None:
+        self._plain = " ".join(text.split())
         # What is left when both ends are cut.
         self._room = chars_max - 2 * len(_CUT)
-        self._found, self.terms = find(words, frozenset(terms), most=_SPANS_MAX)
+        self._found, self.terms = find(self._plain, terms, most=_SPANS_MAX)
 
     def render(self, *, before: bool, after: bool) -> str:
         """Return the window; `before` and `after` say that the text goes on beyond the plain."""

@@ -3,15 +3,24 @@
 import threading
 import unicodedata
 from collections.abc import Iterator
+from importlib import resources
 
 import apsw
+import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stratagem import limits
 from stratagem.search import analysis
-from stratagem.search.analysis import content_terms, leave_out, match_expression, query_terms, terms
+from stratagem.search.analysis import (
+    AskedTerms,
+    content_terms,
+    leave_out,
+    match_expression,
+    query_terms,
+    terms,
+)
 
 TABLE = f"""CREATE VIRTUAL TABLE texts USING fts5(
     body, content='', contentless_delete=1, tokenize="ascii tokenchars '{analysis.TOKEN_CHARS}'"
@@ -273,3 +282,52 @@ def test_each_term_is_asked_for_once(text: str) -> None:
 
     assert asked
     assert len(asked) == len(set(asked))
+
+
+ENDINGS = (
+    *(
+        "",
+        "s",
+        "es",
+        "ies",
+        "ed",
+        "ied",
+        "ing",
+        "ying",
+        "y",
+        "ly",
+        "ably",
+        "ness",
+        "ment",
+        "ousness",
+    ),
+    *("ation", "ational", "ization", "izer", "bility", "biliti", "ivity", "ality", "ency", "ogy"),
+)
+
+
+def test_words_begin_with_the_head_of_their_stem() -> None:
+    path = resources.files("stratagem.search") / "model" / "tokenizer.json"
+    known = orjson.loads(path.read_bytes())["model"]["vocab"]
+    words = [word for word in known if word.isascii() and word.isalpha() and word.islower()]
+    inflected = [*words, *(word + end for word in words[::20] for end in ENDINGS), "dying", "tying"]
+
+    assert len(words) > 10_000
+    for word in inflected:
+        (head,) = AskedTerms(query_terms(word)).heads
+        assert word.startswith(head), word
+
+
+@given(text=MIXED, query=MIXED)
+@example(text="send an e-mail to O'Brien's user_id", query="email obrien userId")
+@example(text="aa a-aa aa", query="aaa aaaa")
+@example(text="skies of a dying state-of-the-art", query="sky die stateoftheart")
+def test_terms_are_found_in_ascii_texts_as_in_any(text: str, query: str) -> None:
+    """A word of another script makes every word of a text be looked at."""
+    asked = AskedTerms(query_terms(query.encode("ascii", "ignore").decode()))
+    plain = " ".join(text.encode("ascii", "ignore").decode().split())
+    found = analysis.find(plain, asked, most=1_000)
+
+    # Of a text without any word its symbols are the terms.
+    if not asked.are_symbols:
+        assert found == analysis.find(f"{plain} \u0416", asked, most=1_000)
+    assert analysis.find_terms(plain, asked) == found.terms

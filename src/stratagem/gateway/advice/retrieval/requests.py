@@ -148,7 +148,7 @@ def _translated_word(said: str, english: str) -> Word:
 
 
 def _written_form(chunk: str, term: str) -> str:
-    place = next(iter(analysis.find([chunk], frozenset([term]), most=1).places), None)
+    place = next(iter(analysis.find(chunk, analysis.AskedTerms([term]), most=1).places), None)
     return chunk[place.start : place.end] if place else chunk.strip(_EDGES) or chunk
 
 
