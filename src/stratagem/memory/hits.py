@@ -73,34 +73,25 @@ class _Found(NamedTuple):
     ranked: Ranked
     event: EventContent
     content: Mapping[str, Any]
+    is_entry: bool
+    title: str
     value: Any
     text: str
     excerpt: Excerpt
-
-    @property
-    def is_entry(self) -> bool:
-        return self.event.space.kind == ENTRY
 
     @property
     def place(self) -> NamedPlace:
         name = repr(self.title) if self.is_entry else f"@{self.event.sequence} {self.title}"
         return NamedPlace(name, self.event.space.namespace)
 
-    @property
-    def title(self) -> str:
-        return (self.event.key if self.is_entry else self.content.get("event")) or ""
-
 
 class _Judgement(NamedTuple):
     """How well a hit answers, and how much words and meaning contribute to that."""
 
+    score: float
     covered: float
     alike: float
-    present: frozenset[str]
-
-    @property
-    def score(self) -> float:
-        return relevance.score(self.covered, self.alike)
+    present: set[str]
 
 
 class HitReader:
@@ -148,22 +139,23 @@ class HitReader:
                 score = judged.score
                 is_hit = score >= self._floor(each)
                 is_weak = score > 0 and len(self._weak) < _NEAREST_MAX
-                if not (is_hit or is_weak) or self._is_hidden(each):
+                if not (is_hit or is_weak) or is_thrown_away(
+                    self._reader, self._view, each.content
+                ):
                     continue
                 if is_hit:
                     yield each, judged
                 else:
                     self._weak.append(each.place)
 
-    def _is_hidden(self, found: _Found) -> bool:
-        return is_thrown_away(self._reader, self._view, found.content)
-
     def _open(self, ranked: Ranked, event: EventContent) -> _Found:
         content = orjson.loads(event.payload)
-        value = content["value" if event.space.kind == ENTRY else "data"]
+        is_entry = event.space.kind == ENTRY
+        title = (event.key if is_entry else content.get("event")) or ""
+        value = content["value" if is_entry else "data"]
         text = values.text_of(value)
         shown = excerpt(text, self._asked, ranked.passage)
-        return _Found(ranked, event, content, value, text, shown)
+        return _Found(ranked, event, content, is_entry, title, value, text, shown)
 
     def _floor(self, found: _Found) -> float:
         if self._min_score is not None:
@@ -176,16 +168,18 @@ class HitReader:
             present = present | analysis.find_terms(found.title, self._asked)
         covered = self._coverage.of(present)
         near = self._nearness(found)
-        if not math.isnan(near):
+        if math.isnan(near):
+            alike = relevance.likeness(found.ranked.cosine)
+        else:
             alike = self._likeness_of_short(found, covered, near)
-            return _Judgement(covered, alike, frozenset(present))
-        judged = _Judgement(covered, relevance.likeness(found.ranked.cosine), frozenset(present))
+        score = relevance.score(covered, alike)
+        sure = not math.isnan(near) or score >= relevance.UNSURE
         alone = found.content.get("session") is None or found.ranked.passage is None
-        if alone or judged.score >= relevance.UNSURE:
-            return judged
-        # Some words that match may not be its own, but of the messages before it.
-        lent = self._lent_terms(found)
-        return judged._replace(covered=self._coverage.of(present, lent))
+        if not (sure or alone):
+            # Some words that match may not be its own, but of the messages before it.
+            covered = self._coverage.of(present, self._lent_terms(found))
+            score = relevance.score(covered, alike)
+        return _Judgement(score, covered, alike, present)
 
     def _nearness(self, found: _Found) -> float:
         """Return how near a text of a few words is; NaN for a longer one.
@@ -193,8 +187,9 @@ class HitReader:
         Messages of a session have a measure of their own, because they lend each other terms.
         """
         nearness = self._ranking.nearness
-        short = len(found.text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content
-        if nearness is None or not short:
+        if nearness is None or len(found.text) > relevance.SHORT_CHARS_MAX:
+            return math.nan
+        if "session" in found.content:
             return math.nan
         near = nearness.of_cosine(found.ranked.cosine)
         return near if found.is_entry else near - relevance.LABEL_NEARNESS

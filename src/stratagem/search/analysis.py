@@ -29,7 +29,7 @@ from typing import Final, Self
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.function_cache import FunctionCache
+from stratagem.function_cache import FunctionCache, cache_texts
 from stratagem.search.characters import fold, shape
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS

@@ -136,8 +136,11 @@ class SqlLog:
 
     def contents(self, sequences: Sequence[int]) -> dict[int, EventContent]:
         found: dict[int, EventContent] = {}
+        space: Space | None = None
         for row in self._queries.rows(_NAMED_ROW, "hits", self._queries.array(sequences)):
-            space, key = _space(row[0], row[1]), row[2]
+            if space is None or space != row[:2]:
+                space = _space(row[0], row[1])
+            key = row[2]
             verify(row[3:], space, key)
             sequence, at, kind, payload, actor = row[3:8]
             if space is None or payload is None:
