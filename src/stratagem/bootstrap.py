@@ -35,7 +35,15 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.git_branches import memory_branch_of
-from stratagem.joint_memory import is_personal, read_both, reads_both, without_namespace
+from stratagem.joint_memory import (
+    is_personal,
+    may_miss,
+    name_personal_keys,
+    namespace_of,
+    read_both,
+    reads_both,
+    without_namespace,
+)
 from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.memory.spans import memory_span
@@ -221,9 +229,16 @@ class Runtime:
             return self._call(name, arguments, caller)
         if is_personal(arguments, caller.namespace):
             return self._personal.call(name, without_namespace(arguments), caller)
-        if not reads_both(name, arguments):
-            return self._call(name, arguments, caller)
         personal = self._personal
+        if not reads_both(name, arguments):
+            answer = self._call(name, arguments, caller)
+            if not may_miss(name):
+                return answer
+            return name_personal_keys(
+                answer,
+                namespace_of(arguments, caller.namespace),
+                lambda given: personal.read("strata_recall", given, caller),
+            )
         return read_both(
             name,
             arguments,
@@ -245,7 +260,9 @@ class Runtime:
         if self._spool.waits:
             await asyncio.to_thread(self._spool.take)
         if self._personal is not None and (
-            is_personal(arguments, caller.namespace) or reads_both(name, arguments)
+            is_personal(arguments, caller.namespace)
+            or reads_both(name, arguments)
+            or may_miss(name)
         ):
             return await asyncio.to_thread(self.call, name, arguments, caller)
         operation, call, caller = await self._prepare_async(name, arguments, caller)

@@ -13,7 +13,16 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.answers import read_cursor
 
-__all__ = ["PERSONAL", "is_personal", "read_both", "reads_both", "without_namespace"]
+__all__ = [
+    "PERSONAL",
+    "is_personal",
+    "may_miss",
+    "name_personal_keys",
+    "namespace_of",
+    "read_both",
+    "reads_both",
+    "without_namespace",
+]
 
 Answer = dict[str, Any]
 Call = Callable[[Mapping[str, Any]], Answer]
@@ -24,6 +33,8 @@ _SEARCH: Final = "strata_search"
 _RECALL: Final = "strata_recall"
 _LIST: Final = "strata_list"
 _READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
+# What is done to keys of the project alone, and says which of them are missing.
+_KEYED: Final = frozenset({"strata_forget", "strata_history", "strata_explain_miss", _RECALL})
 # How the cursor of a list begins once it has come to the person's own.
 _CURSOR: Final = "personal:"
 # Of an answer's room, so much is the person's.
@@ -34,8 +45,13 @@ _OF_ONE: Final = ("branch", "as_of", "transaction")
 
 def is_personal(arguments: Any, namespace: str) -> bool:
     """Whether a call is about the person's own memory alone."""
+    return namespace_of(arguments, namespace) == PERSONAL
+
+
+def namespace_of(arguments: Any, namespace: str) -> str:
+    """Return the namespace that a call is about; `namespace` is that of a call that names none."""
     named = arguments.get("namespace") if isinstance(arguments, Mapping) else None
-    return bool((named or namespace) == PERSONAL)
+    return named or namespace
 
 
 def without_namespace(arguments: Any) -> Any:
@@ -50,6 +66,41 @@ def reads_both(name: str, arguments: Any) -> bool:
     if name not in _READS or not isinstance(arguments, Mapping):
         return False
     return not any(arguments.get(each) is not None for each in ("namespace", *_OF_ONE))
+
+
+def may_miss(name: str) -> bool:
+    """Whether an operation says of a key that nothing is stored under it."""
+    return name in _KEYED
+
+
+def name_personal_keys(answer: Answer, namespace: str, recall: Call) -> Answer:
+    """Say of each key that the project lacks whether the person's own memory has it."""
+    missing = [str(_key_of(each)) for each in _missing_keys(answer)]
+    if not missing:
+        return answer
+    own = {each["key"] for each in recall({"keys": missing}).get("results", ())}
+    if not own:
+        return answer
+    if "key" in answer:
+        return _add_personal(answer)
+    misses = {each["key"]: each for each in answer.get("misses", ())}
+    for key in missing:
+        if key in own:
+            unexplained = {"key": key, "namespace": namespace, "reason": "absent"}
+            misses[key] = _add_personal(misses.get(key, unexplained))
+    return {**answer, "misses": list(misses.values())}
+
+
+def _missing_keys(answer: Answer) -> list[Any]:
+    """Return the keys of an answer under which nothing is stored."""
+    if "key" not in answer:
+        return list(answer.get("missing", ()))
+    is_miss = answer.get("found") is False or ("found" not in answer and not answer.get("results"))
+    return [answer["key"]] if is_miss and answer.get("reason") != "found" else []
+
+
+def _add_personal(miss: Answer) -> Answer:
+    return {**miss, "elsewhere": [PERSONAL, *miss.get("elsewhere", ())]}
 
 
 def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:

@@ -120,3 +120,31 @@ def test_another_database_by_name_is_read_alone(
     answer = call(capsys, "recall", "editor", "--db", str(path))
 
     assert not answer["found"]
+
+
+def test_what_only_ones_own_memory_has_is_named_where_the_project_is_changed_or_looked_back_on(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forgotten = call(capsys, "forget", "editor", "linter", "nothing")
+    history = call(capsys, "history", "editor")
+    earlier = call(capsys, "recall", "editor", "--as-of", "now")
+    own = call(capsys, "history", "editor", "--namespace", "personal")
+
+    assert forgotten["keys"] == ["linter"]
+    assert forgotten["missing"] == ["editor", "nothing"]
+    assert [(each["key"], each.get("elsewhere")) for each in forgotten["misses"]] == [
+        ("editor", ["personal"])
+    ]
+    assert forgotten["misses"][0]["namespace"] == "default"
+    assert history["elsewhere"] == ["personal"]
+    assert earlier["elsewhere"] == ["personal"]
+    assert len(own["results"]) == 1
+
+
+def test_the_way_to_what_only_ones_own_memory_has_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app.root_command().main(["forget", "editor"], prog_name="stratagem")
+
+    assert "namespace 'personal'" in capsys.readouterr().out
