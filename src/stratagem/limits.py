@@ -38,6 +38,8 @@ SEARCH_K_DEFAULT: Final = 10
 SEARCH_K_MAX: Final = 50
 # Each page is searched again from the top, and nobody reads pages this deep.
 SEARCH_OFFSET_MAX: Final = 10_000
+# Once so many matches were too weak to be hits, a search ends: those after them are weaker still.
+SEARCH_WEAK_MAX: Final = 1_000
 # A question, or a whole error message with its stack.
 QUERY_CHARS_MAX: Final = 10_000
 # Terms of a query that are considered; only the rarest of them are searched for.

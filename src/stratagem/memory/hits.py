@@ -115,6 +115,8 @@ class HitReader:
         self._asked = analysis.AskedTerms(rarity)
         self._min_score = min_score
         self._weak: list[NamedPlace] = []
+        # Whether so many were too weak that those after them were not looked at.
+        self.gave_up = False
 
     def read(self, skip: int, k: int) -> Page:
         """Return `k` hits that are good enough, after those of earlier pages."""
@@ -127,6 +129,7 @@ class HitReader:
         found = self._ranking.found
         size = max(wanted, _READ_MIN)
         begin = 0
+        weak_count = 0
         while begin < len(found):
             group = found[begin : begin + size]
             begin += size
@@ -138,6 +141,10 @@ class HitReader:
                 judged = self._judge(each)
                 score = judged.score
                 is_hit = score >= self._floor(each)
+                weak_count += not is_hit
+                if weak_count > limits.SEARCH_WEAK_MAX:
+                    self.gave_up = True
+                    return
                 is_weak = score > 0 and len(self._weak) < _NEAREST_MAX
                 if not (is_hit or is_weak) or is_thrown_away(
                     self._reader, self._view, each.content

@@ -399,7 +399,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                     explain=scope.explain,
                 )
                 page = found.read(skip, k)
-                if page.more or len(ranking.found) < depth:
+                if page.more or found.gave_up or len(ranking.found) < depth:
                     return page, ranking
                 # Most of what was found is not good enough.
                 depth *= _DEEPER
