@@ -92,8 +92,6 @@ class Ranked(NamedTuple):
 
     def weigh(self, weight: float) -> Ranked:
         """Return the same with another score."""
-        if weight == 1.0:
-            return self
         return Ranked(self.sequence, self.score * weight, self.cosine, self.passage)
 
 
@@ -668,12 +666,10 @@ class _RankedTexts(NamedTuple):
 
     def to_list(self) -> list[Ranked]:
         """Return each of them."""
-        return [
-            Ranked(sequence, score, cosine, None if passage < 0 else passage)
-            for sequence, score, cosine, passage in zip(
-                *(column.tolist() for column in self), strict=True
-            )
-        ]
+        columns = [column.tolist() for column in self]
+        if min(columns[-1]) < 0:
+            columns[-1] = [None if passage < 0 else passage for passage in columns[-1]]
+        return list(map(Ranked._make, zip(*columns, strict=True)))
 
 
 def _by_passages(found: ScoredPassages) -> _RankedTexts:
@@ -789,7 +785,10 @@ class _Weighing:
         shown = [each for each in group if each.sequence in traits]
         shown = shown[: self.count_max - self.count]
         self._shown += shown
-        self._weighed += [each.weigh(ranking.prior(*traits[each.sequence])) for each in shown]
+        for each in shown:
+            weight = ranking.prior(*traits[each.sequence])
+            # Most texts are short, and none of them is raised.
+            self._weighed.append(each if weight == 1.0 else each.weigh(weight))
         self._weighed.sort(key=_by_score, reverse=True)
 
 

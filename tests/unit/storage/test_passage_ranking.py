@@ -328,11 +328,16 @@ def _count_ferries(db: stratagem.Stratagem) -> int:
     return len(found.scores)
 
 
+@pytest.mark.parametrize("read_whole_max", [0, 100_000])
 @pytest.mark.parametrize("counted_max", [1, 20, 10_000])
 def test_passages_with_a_term_are_counted_as_by_fts5(
-    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch, counted_max: int
+    connection: apsw.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    counted_max: int,
+    read_whole_max: int,
 ) -> None:
     monkeypatch.setattr(passage_ranking, "_COUNTED_MAX", counted_max)
+    monkeypatch.setattr(passage_ranking, "_READ_WHOLE_MAX", read_whole_max)
     connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (texts, row)")
     _fill(connection, random.Random(5), range(1, 100))
     connection.execute("DELETE FROM texts WHERE rowid >> 8 IN (20, 30, 99)")

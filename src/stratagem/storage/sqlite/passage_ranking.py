@@ -57,6 +57,8 @@ _PASSAGES_MAX: Final = 4_000_000
 _PAGE: Final = 100_000
 # Of a term in more passages these are counted by FTS5, which then takes less than reading them.
 _COUNTED_MAX: Final = 5_000
+# In an index of no more passages all occurrences are read, however many: most are ranked next.
+_READ_WHOLE_MAX: Final = 100_000
 # Of the terms that were asked for last.
 _POSTING_BYTES_MAX: Final = 4 * 1024 * 1024
 # What a term takes of its own, even one that occurs nowhere: an entry, its text and an array.
@@ -225,19 +227,23 @@ def count_passages(queries: Queries, terms: Sequence[str], known: Postings) -> d
 
     Where they occur is added to what is known: mostly the same terms are ranked by afterwards.
     """
-    read = _read_postings(queries, terms, _COUNTED_MAX)
-    few = {term: places for term, places in read.items() if len(places) < _COUNTED_MAX}
+    if IndexTotals.read(queries).passages <= _READ_WHOLE_MAX:
+        few = _read_postings(queries, terms)
+    else:
+        read = _read_postings(queries, terms, _COUNTED_MAX)
+        few = {term: places for term, places in read.items() if len(places) < _COUNTED_MAX}
     known.add(few)
-    return {
-        term: int(np.count_nonzero(_is_other(places >> _COLUMN_BITS)))
-        for term, places in few.items()
-    }
+    return {term: _count_different(places >> _COLUMN_BITS) for term, places in few.items()}
 
 
 def _read_postings(
-    queries: Queries, terms: Sequence[str], most: int = -1
+    queries: Queries, terms: Sequence[str], most: int | None = None
 ) -> dict[str, NDArray[np.int64]]:
-    rows = queries.rows(_OCCURRENCES_ROW, "occurrences", queries.array(terms), most)
+    asked = queries.array(terms)
+    if most is None:
+        rows = queries.rows(_OCCURRENCES_ROW, "occurrences", asked)
+    else:
+        rows = queries.rows(_OCCURRENCES_ROW, "first_occurrences", asked, most)
     return {term: np.fromstring(places or "", np.int64, sep=",") for term, places in rows}
 
 
@@ -282,10 +288,11 @@ def rank_passages(
     parts = rarity * (counts.frequencies * (_K1 + 1.0) / (counts.frequencies + damping))
     # Those of the first term first, as FTS5 adds them.
     scores = _add_up(places, parts)
+    numbers = rows & (1 << _PASSAGE_BITS) - 1
     if limit is not None:
-        best = _find_best(rows, scores, limit)
-        rows, scores = rows[best], scores[best]
-    return ScoredPassages(rows >> _PASSAGE_BITS, rows & (1 << _PASSAGE_BITS) - 1, scores)
+        best = _find_best(rows, numbers, scores, limit)
+        rows, numbers, scores = rows[best], numbers[best], scores[best]
+    return ScoredPassages(rows >> _PASSAGE_BITS, numbers, scores)
 
 
 class _TermCounts(NamedTuple):
@@ -315,6 +322,10 @@ def _count(lists: Sequence[NDArray[np.int64]], weights: tuple[float, float, floa
     return _TermCounts(rows[is_first], _add_up(places, each), per_term)
 
 
+def _count_different(ascending: NDArray[np.int64]) -> int:
+    return len(ascending) - int(np.count_nonzero(ascending[1:] == ascending[:-1]))
+
+
 def _is_other(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which numbers are not the same as those before them."""
     other = np.ones(len(numbers), bool)
@@ -334,16 +345,25 @@ def _rarity(count: int, passages: int) -> float:
 
 
 def _find_best(
-    rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int
+    rows: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    limit: int,
 ) -> NDArray[np.int64]:
     """Return where the highest scores are, highest first; of equals the newer text first."""
-    places = np.arange(len(scores))
+    # The newest first: rows ascend.
+    places = np.arange(len(scores) - 1, -1, -1)
     if limit < len(scores):
         lowest = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        places = np.flatnonzero(scores >= lowest)
-    rows, scores = rows[places], scores[places]
-    best: NDArray[np.int64]
-    best = places[np.lexsort((rows, -(rows >> _PASSAGE_BITS), -scores))[:limit]]
+        places = places[scores[::-1] >= lowest]
+    lowered = -scores[places]
+    if numbers.any():
+        rows = rows[places]
+        order = np.lexsort((rows, -(rows >> _PASSAGE_BITS), lowered))
+    else:
+        # A third of the time.
+        order = lowered.argsort(kind="stable")
+    best: NDArray[np.int64] = places[order[:limit]]
     return best
 
 
