@@ -361,13 +361,49 @@ def test_a_purge_drops_the_terms_that_were_asked_for() -> None:
 
 def test_occurrences_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passage_ranking, "_POSTING_BYTES_MAX", 600)
-    cache = PostingCache()
+    kept = PostingCache().of("state")
 
     for _ in range(10):
-        cache.of("state").add({"few": np.zeros(10, np.int64)})
-    assert list(cache.of("state")) == ["few"]
-    cache.of("state").add({"more": np.zeros(10, np.int64)})
-    assert not cache.of("state")
+        kept.add({"few": np.zeros(10, np.int64)})
+    assert list(kept) == ["few"]
+    kept.add({"more": np.zeros(10, np.int64)})
+    assert list(kept) == ["more"]
+    kept.add({"too many": np.zeros(100, np.int64)})
+    assert not kept
+
+
+def test_occurrences_that_were_used_last_are_kept_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage_ranking, "_POSTING_BYTES_MAX", 1_000)
+    kept = PostingCache().of("state")
+
+    for term in ("first", "second", "third"):
+        kept.add({term: np.zeros(0, np.int64)})
+    assert list(kept.use(["first", "unknown"])) == ["first"]
+    kept.add({"fourth": np.zeros(0, np.int64)})
+
+    assert list(kept) == ["third", "first", "fourth"]
+
+
+def test_occurrences_are_kept_until_a_text_comes(
+    handles: tuple[stratagem.Stratagem, stratagem.Stratagem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, other = handles
+    read: list[str] = []
+    statement = Queries.rows
+
+    def listed(queries: Queries, shape: Any, name: str, *given: Any) -> list[Any]:
+        if name == "occurrences":
+            read.append(given[0])
+        return statement(queries, shape, name, *given)
+
+    monkeypatch.setattr(Queries, "rows", listed)
+    _assert_ranked_as_by_fts5(db)
+    other.branches.create("elsewhere")
+    _assert_ranked_as_by_fts5(db)
+    assert len(read) == 1
+    other.memory.store("new", "Another text")
+    _assert_ranked_as_by_fts5(db)
+    assert len(read) == 2
 
 
 def test_terms_that_occur_nowhere_are_kept_up_to_a_size() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
@@ -182,20 +182,36 @@ class LengthCache:
 
 
 class Postings(dict[str, "NDArray[np.int64]"]):
-    """Where terms occur in the passages of one state: rows in order, with the column of each."""
+    """Where terms occur in the passages of one state: rows in order, with the column of each.
 
-    size_bytes = 0
+    Those that were used last come last.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._size_bytes = 0
+
+    def use(self, terms: Iterable[str]) -> dict[str, NDArray[np.int64]]:
+        """Return what is known of some terms, which are dropped after the others from now on."""
+        with self._lock:
+            found = {term: self.pop(term) for term in terms if term in self}
+            self.update(found)
+            return found
 
     def add(self, more: Mapping[str, NDArray[np.int64]]) -> None:
-        """Add those of further terms."""
-        self.size_bytes += sum(
-            _TERM_BYTES + places.nbytes for term, places in more.items() if term not in self
-        )
-        self.update(more)
+        """Add those of further terms; for want of room those that were used longest ago go."""
+        with self._lock:
+            for term, places in more.items():
+                if term not in self:
+                    self._size_bytes += _size_of(places)
+                    self[term] = places
+            while self and self._size_bytes > _POSTING_BYTES_MAX:
+                self._size_bytes -= _size_of(self.pop(next(iter(self))))
 
 
 class PostingCache:
-    """Where the terms occur that were asked for last, at one state of the log.
+    """Where the terms occur that were asked for last, in one state of the texts.
 
     Shared by the readers of a store: each says which state it sees.
     """
@@ -216,10 +232,14 @@ class PostingCache:
         if state is None:
             return Postings()
         seen, kept = self._kept
-        if seen != state or kept.size_bytes > _POSTING_BYTES_MAX:
+        if seen != state:
             kept = Postings()
             self._kept = state, kept
         return kept
+
+
+def _size_of(places: NDArray[np.int64]) -> int:
+    return _TERM_BYTES + places.nbytes
 
 
 def count_passages(queries: Queries, terms: Sequence[str], known: Postings) -> dict[str, int]:
@@ -251,10 +271,13 @@ def find_postings(
     queries: Queries, terms: Sequence[str], known: Postings
 ) -> list[NDArray[np.int64]]:
     """Return where each of some terms occurs; what was not known is added to what is."""
-    unknown = [term for term in terms if term not in known]
+    found = known.use(terms)
+    unknown = [term for term in terms if term not in found]
     if unknown:
-        known.add(_read_postings(queries, unknown))
-    return [known[term] for term in terms]
+        read = _read_postings(queries, unknown)
+        known.add(read)
+        found |= read
+    return [found[term] for term in terms]
 
 
 def rank_passages(

@@ -37,7 +37,6 @@ __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make
 Q = TypeVar("Q", bound=Queries)
 
 _FORMATS = Shape[tuple[int, int | None]]()
-_HEAD_ROW = Shape[tuple[int, int, bytes]]()
 _FREQUENCY_ROW = Shape[tuple[str, int]]()
 # State that nearly every read asks for and only a commit changes.
 _OF_STATE = frozenset(
@@ -46,6 +45,7 @@ _OF_STATE = frozenset(
         "any_expires",
         "branch_by_name",
         "head",
+        "newest_text",
         "setting",
         "spaces",
         "text_averages",
@@ -118,8 +118,10 @@ class _SnapshotQueries(Queries):
     def state(self) -> Hashable:
         if self.answers is None:
             return None
-        # A purge writes no event that says so, and begins another generation.
-        return self.number("setting", "vector_generation"), self.row(_HEAD_ROW, "head")
+        # Texts are only ever added, each with its event, and most events have none. A purge or a
+        # repair begins another generation.
+        newest = self.value(bytes, "newest_text")
+        return None if newest is None else (self.number("setting", "vector_generation"), newest)
 
     def _fetch_all(self, sql: str, parameters: Sequence[Parameter]) -> list[tuple[object, ...]]:
         answers = self.answers

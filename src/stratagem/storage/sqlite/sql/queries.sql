@@ -543,6 +543,10 @@ SELECT w.value, coalesce((SELECT t.doc FROM terms t WHERE t.term = w.value), 0) 
 -- FTS5's own record of how many passages it holds; counting them would read every one.
 SELECT block FROM texts_data WHERE id = 1
 
+-- name: newest_text
+-- The hash of the newest event with a text, which stands for all texts up to it.
+SELECT e.hash FROM events e WHERE e.seq = (SELECT max(id) >> 8 FROM texts_docsize)
+
 -- name: turns_before
 -- The last messages of a session on one branch, up to a sequence.
 SELECT seq FROM turns
