@@ -106,7 +106,11 @@ def test_a_program_dies_with_the_command_that_stands_for_it() -> None:
 def test_what_only_a_new_interpreter_can_do_is_done_by_one(python: list[str]) -> None:
     code = "import sys; print('stratagem' in sys.modules, sys.flags.utf8_mode)"
 
-    plain = forkserver.run([*python, "-c", code], capture_output=True, text=True, check=True)
+    # As `make PYTHON=…` sets it; no interpreter reads it.
+    named = {**os.environ, "PYTHON": sys.executable}
+    plain = forkserver.run(
+        [*python, "-c", code], env=named, capture_output=True, text=True, check=True
+    )
     option = [*python, "-X", "utf8", "-c", code]
     with_option = forkserver.run(option, capture_output=True, text=True, check=True)
     variable = {**os.environ, "PYTHONUTF8": "1"}

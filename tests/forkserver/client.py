@@ -13,8 +13,9 @@ from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket
 from collections.abc import Mapping, Sequence
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-# Of the variables that an interpreter reads, those that the fork server heeds as well.
-_HEEDED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+# Of the variables that an interpreter reads, those that the fork server heeds as well; and the one
+# by which `make` is told which interpreter to take.
+_HEEDED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHON"}
 
 
 def can_run(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -36,6 +36,7 @@ class Authority:
         made = (
             self._certificate(name, self._key, LATER)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_SIGNS_CERTIFICATES, critical=True)
             .sign(self._key, hashes.SHA256())
         )
         self.path = folder / "authority.pem"
@@ -74,6 +75,14 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(BEGINNING)
             .not_valid_after(until)
+            # Python 3.13 and later refuse a certificate without them.
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
         )
 
 
@@ -140,6 +149,17 @@ def connect(desk: Desk, port: int, security: str, host: str = "127.0.0.1") -> No
 
 
 MAIL = {"to": ["ann@example.org"], "subject": "Hi", "text": "Hello."}
+_SIGNS_CERTIFICATES: Final = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 HERE = x509.IPAddress(ip_address("127.0.0.1"))
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+from contextlib import closing
 from datetime import date, datetime, time
 from itertools import islice
 from typing import Any, NoReturn
@@ -39,18 +40,17 @@ def _sqlite(order: dict[str, Any]) -> dict[str, Any]:
 
     mode = "rw" if order["writable"] else "ro"
     uri = f"file:{quote(order['path'])}?mode={mode}"
-    connection = sqlite3.connect(uri, uri=True, timeout=5)
-    # A file can bring triggers and views of its own; none of them may load code.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    if not order["writable"]:
-        connection.execute("PRAGMA query_only = ON")
-    connection.set_authorizer(_allow)
-    cursor = connection.execute(order["sql"], order["parameters"])
-    answer = _rows(cursor, order)
-    if order["writable"]:
-        connection.commit()
-        answer["changed"] = max(connection.total_changes, 0)
-    connection.close()
+    with closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
+        # A file can bring triggers and views of its own; none of them may load code.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if not order["writable"]:
+            connection.execute("PRAGMA query_only = ON")
+        connection.set_authorizer(_allow)
+        cursor = connection.execute(order["sql"], order["parameters"])
+        answer = _rows(cursor, order)
+        if order["writable"]:
+            connection.commit()
+            answer["changed"] = max(connection.total_changes, 0)
     return answer
 
 
