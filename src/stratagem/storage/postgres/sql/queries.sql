@@ -1210,6 +1210,18 @@ INSERT INTO heads (workspace) VALUES ($1) ON CONFLICT DO NOTHING
 SELECT table_name FROM information_schema.columns
 WHERE table_schema = '{schema}' AND column_name = 'workspace' AND table_name <> 'heads'
 
+-- name: tables_to_count
+-- Of some tables ($1) those that are small ($2 rows) or have grown by a tenth since the server counted
+-- their rows, with the columns that rows are chosen by. The other columns are large, and the server
+-- has no use for what it would find out about them.
+SELECT c.relname, string_agg(quote_ident(a.attname), ', ')
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid AND t.typname NOT IN ('bytea', 'jsonb', 'vector')
+WHERE c.oid = ANY ($1::regclass[])
+    AND (c.reltuples < $2::bigint
+        OR pg_relation_size(c.oid) > 1.1 * c.relpages * current_setting('block_size')::bigint)
+GROUP BY c.relname
+
 -- name: remove_head
 -- Take away the row that the writers of a workspace lock.
 DELETE FROM heads WHERE workspace = $1
