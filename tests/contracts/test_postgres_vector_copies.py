@@ -159,3 +159,41 @@ def test_a_large_copy_is_made_once_it_pays(
 
     assert copied != before
     assert found(other) == copied
+
+
+def test_a_search_asks_the_server_little(
+    servers: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = servers
+    for key, text in TEXTS.items():
+        one.memory.store(key, text)
+    one.memory.search("the water pump", k=1)
+    asked: list[str] = []
+    execute = psycopg.RawCursor.execute
+
+    def note(cursor: Any, query: Any, *given: Any, **settings: Any) -> Any:
+        asked.append(str(query))
+        return execute(cursor, query, *given, **settings)
+
+    monkeypatch.setattr(psycopg.RawCursor, "execute", note)
+    one.memory.search("the water pump", k=1)
+
+    # BEGIN, the state of the workspace, words, what is known of the candidates, and the hits. Each
+    # second it is looked whether the log is still the same.
+    assert len([query for query in asked if "SELECT hash FROM" not in query]) == 5
+
+
+def test_texts_that_wait_get_their_vectors_before_a_search(
+    servers: tuple[Any, Any], place: str
+) -> None:
+    one, _ = servers
+    for key, text in TEXTS.items():
+        one.memory.store(key, text)
+    before = found(one)
+    store = one.runtime.foundation.store
+    waiting = "INSERT INTO stratagem.unembedded SELECT workspace, seq FROM stratagem.vectors"
+    behind_its_back(place, waiting, store.number)
+    behind_its_back(place, "DELETE FROM stratagem.vectors", store.number)
+
+    assert found(one) == before
+    assert store.reader().vectors.count() == len(TEXTS)

@@ -136,9 +136,8 @@ class Debugging(BoundSystem):
             env, local=self._caller.local, redaction=self._foundation.redaction
         )
         problem = retrieval.parse_problem(query_text)
-        self._foundation.index.settle()
         writes = self._caller_writes()
-        with self._store.snapshot() as reader:
+        with self._foundation.index.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             matches, mode = retrieval.find_incidents(
                 self._foundation,

@@ -156,8 +156,7 @@ class Knowledge(Curation):
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
-        self._foundation.index.settle()
-        with self._store.snapshot() as reader:
+        with self._foundation.index.snapshot() as reader:
             records = self._records(reader, branch, as_of, at)
             wanted = Wanted(at is not None, min_certainty, include_superseded)
             found = similarity_search.find_similar(
@@ -200,8 +199,7 @@ class Knowledge(Curation):
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         at = self._valid_moment(valid_at)
-        self._foundation.index.settle()
-        with self._store.snapshot() as reader:
+        with self._foundation.index.snapshot() as reader:
             records = self._records(reader, branch, as_of, at)
             found = similarity_search.find_similar(
                 self._foundation.index,

@@ -312,7 +312,6 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         )
         skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
         own, others = self._read_kinds(kinds)
-        self._foundation.index.settle()
         if others:
             # All pages before this one are needed to put the lists together.
             whole, ranking = self._find_own(scope, own, 0, skip + k)
@@ -357,7 +356,6 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             min_score,
             explain=True,
         )
-        self._foundation.index.settle()
         page, ranking = self._find_own(scope, {ENTRY, EVENT}, 0, k)
         return SearchResults(
             results=page.hits,
@@ -374,7 +372,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> tuple[hits.Page, Ranking]:
         """Return a page of memory's own hits, and how they were found."""
         index = self._foundation.index
-        with self._store.snapshot() as reader:
+        with index.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
             spaces = _spaces(reader.records, scope.namespace, kinds)
             depth = _DEEPER_FIRST * (skip + k)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -290,16 +291,29 @@ class Index:
         counts = self._count_texts(reader.search, terms, total)
         return {term: math.log1p(total / (1 + counts[term])) for term in terms}
 
-    def settle(self) -> None:
-        """Give short queues of texts their vectors, so that a search sees the latest writes."""
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """Begin a snapshot to search in, after short queues of texts have got their vectors.
+
+        So a search sees the latest writes. A snapshot tells whether any texts wait, and mostly none
+        do: a server that was asked beforehand would be asked once more.
+        """
         store = self._store
-        if self.embedder is None or store is None or self._vectors is None:
-            return
-        self._vectors.check(store.reader())
-        if store.read_only or not (
-            waiting := len(store.reader().vectors.pending(_SETTLED_AT_ONCE + 1))
-        ):
-            return
+        assert store is not None, "texts are searched in a store"
+        if self._vectors is not None:
+            self._vectors.check(store.reader())
+        settles = self._vectors is not None and not store.read_only
+        with store.snapshot() as reader:
+            waiting = reader.vectors.pending_count() if settles else 0
+            if not waiting:
+                yield reader
+                return
+        self._settle(waiting)
+        with store.snapshot() as reader:
+            yield reader
+
+    def _settle(self, waiting: int) -> None:
+        """Give texts their vectors; do not wait for it where there are many."""
         self.warm()
         # In the background all the same: another process may hold the database for longer
         # than anybody waits for a search, and words find the texts meanwhile.

@@ -9,7 +9,7 @@ import orjson
 
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import OPEN_END, Branch, Lineage, trace
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Branch, Lineage, trace
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Appended
 from stratagem.storage.relational.cache import NameCache, WriterCache
@@ -49,8 +49,13 @@ class SqlBranches:
         self._cache = cache
 
     def by_name(self, name: str) -> Branch | None:
+        if name == DEFAULT_BRANCH and self._cache.default_branch is not None:
+            return self._cache.default_branch
         row = self._queries.row(_BRANCH_ROW, "branch_by_name", name)
-        return Branch(*row) if row else None
+        branch = Branch(*row) if row else None
+        if name == DEFAULT_BRANCH:
+            self._cache.default_branch = branch
+        return branch
 
     def by_id(self, branch: int) -> Branch:
         """Return a branch as it was first read: only whether it is deleted may be stale."""

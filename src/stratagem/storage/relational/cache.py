@@ -23,11 +23,14 @@ class NameCache:
     def __init__(self) -> None:
         self.spaces: dict[Space, int] = {}
         self.branches: dict[int, Branch] = {}
+        # The first branch, which cannot be deleted.
+        self.default_branch: Branch | None = None
 
     def clear(self) -> None:
         """Forget everything: some of it was undone."""
         self.spaces.clear()
         self.branches.clear()
+        self.default_branch = None
 
 
 class TextCache:
