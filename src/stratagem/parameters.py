@@ -481,7 +481,7 @@ class _Check:
         if kind == "string":
             # Of several texts, the service says which one it is.
             if not isinstance(place[-1], int) and not _is_unicode(typed):
-                raise self._refusal(schema, value, place)
+                raise _half_pair_error(place)
             self._check_size(schema, len(typed), place, "minLength", "maxLength")
             if "pattern" in schema and not re.search(schema["pattern"], typed):
                 raise self._refusal(schema, value, place, pattern=schema["pattern"])
@@ -610,6 +610,14 @@ def _read_string(value: Any, *, strict: bool) -> str:
     if not isinstance(value, str):
         raise _Mismatch
     return value
+
+
+def _half_pair_error(place: tuple[str | int, ...]) -> ValidationFailed:
+    return ValidationFailed(
+        f"`{_path(place)}` has half of a surrogate pair in its text.",
+        **_where(place),
+        hint="Decode the text as UTF-8 or UTF-16 first, or remove the character.",
+    )
 
 
 def _is_unicode(text: str) -> bool:

@@ -176,8 +176,15 @@ def is_there(place: str) -> bool:
         raise StorageUnavailable(f"{place} cannot be opened: {error.strerror}.") from error
 
 
-def check_there(place: str) -> None:
+def check_there(
+    place: str,
+    *,
+    other: str = "Name another with --db.",
+    creation: str = "The first write creates one.",
+) -> None:
     """Refuse to read where no database is; files with a similar name are suggested.
+
+    `other` and `creation` say how the caller names another database, and creates one.
 
     Raises:
         DatabaseNotFound: There is none.
@@ -185,12 +192,12 @@ def check_there(place: str) -> None:
     if is_there(place):
         return
     near = _near_files(Path(place))
-    named = f"Did you mean {' or '.join(near)}?" if near else "Name another with --db."
+    named = f"Did you mean {' or '.join(near)}?" if near else other
     raise DatabaseNotFound(
         f"There is no database at {place}.",
         path=place,
         similar=near,
-        hint=f"{named} The first write creates one.",
+        hint=f"{named} {creation}",
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -68,3 +70,22 @@ def test_a_database_that_is_not_awaited_says_how_to_open_it(tmp_path: Path) -> N
     with pytest.raises(AttributeError, match="async with stratagem.open_async"):
         opening.memory  # noqa: B018 -- it is looked up, nothing else
     assert not (tmp_path / "memory.db").exists()
+
+
+def test_a_missing_database_is_described_in_words_of_python(tmp_path: Path) -> None:
+    with pytest.raises(stratagem.DatabaseNotFound) as refused:
+        stratagem.open(tmp_path / "nowhere.db", create=False)
+
+    assert "create=False" in refused.value.hint
+    assert "--" not in refused.value.hint
+
+
+def test_a_database_that_is_pickled_or_copied_says_what_to_do(embedded: Stratagem) -> None:
+    for attempt in (pickle.dumps, copy.copy):
+        with pytest.raises(TypeError, match="open it again"):
+            attempt(embedded)
+
+
+def test_half_of_a_surrogate_pair_is_named_as_such(embedded: Stratagem) -> None:
+    with pytest.raises(stratagem.ValidationFailed, match="`key` has half of a surrogate pair"):
+        embedded.memory.store("\ud800", 1)

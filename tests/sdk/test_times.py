@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
@@ -72,3 +72,45 @@ def test_every_system_takes_a_datetime(embedded: Stratagem) -> None:
     assert embedded.debugging.ranked_solutions("boom", {"os": "a"}, as_of=then).incidents == []
     assert embedded.gateway.executions(from_=NOW, to=NOW + timedelta(0)) == []
     assert len(embedded.memory.search("Oslo", as_of=then)) == 1
+
+
+def test_a_moment_without_a_time_in_utc_is_refused(embedded: Stratagem) -> None:
+    west = timezone(timedelta(hours=-12))
+
+    with pytest.raises(stratagem.ValidationFailed) as refused:
+        embedded.memory.recall("city", as_of=datetime.max.replace(tzinfo=west))
+
+    assert refused.value.details["field"] == "as_of"
+
+
+def test_a_period_of_validity_may_be_of_dates(db: Stratagem | Client) -> None:
+    knowledge = db.knowledge
+    ann = knowledge.create_concept(
+        "Ann leads", "Ann leads Acme.", valid_from=date(2015, 1, 1), valid_to=NOW
+    )
+    knowledge.create_concepts(
+        [{"name": "Bo leads", "explanation": "Bo leads Acme.", "valid_from": date(2021, 1, 1)}],
+        relationships=[
+            {
+                "source": "Bo leads",
+                "target": "Ann leads",
+                "type": "supersedes",
+                "valid_from": NOW,
+            }
+        ],
+    )
+
+    found = knowledge.get_recent_concepts(valid_at=date(2019, 1, 1)).results
+    assert [each.name for each in found] == ["Ann leads"]
+    knowledge.update_concept(ann.concept_id, valid_to=date(2018, 1, 1))
+    assert knowledge.get_recent_concepts(valid_at=date(2019, 1, 1)).results == []
+
+
+def test_a_time_of_an_item_is_named_where_it_is_wrong(db: Stratagem | Client) -> None:
+    fine = {"name": "Ann", "explanation": "Ann leads Acme."}
+    naive = {"name": "Bo", "explanation": "Bo leads.", "valid_from": datetime(2021, 1, 1)}  # noqa: DTZ001
+
+    with pytest.raises(stratagem.ValidationFailed) as refused:
+        db.call("create_concepts", {"concepts": [fine, naive]})
+
+    assert refused.value.details["field"] == "concepts[1].valid_from"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Required, TypedDict
+from datetime import date
+from typing import Annotated, Any, Final, Required, TypedDict
 
 from stratagem import limits
 from stratagem.answers import plural
@@ -38,6 +39,10 @@ from stratagem.storage.contract import Transaction
 __all__ = ["Capture", "ConceptItem", "RelationshipItem", "type_draft"]
 
 
+# Over the wire a moment is text; the SDK makes text of a `date` or `datetime`.
+_MOMENT: Final = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
 class ConceptItem(TypedDict, total=False):
     """One concept of a batch."""
 
@@ -47,8 +52,14 @@ class ConceptItem(TypedDict, total=False):
     topic: Topic
     subtopic: Subtopic
     certainty_score: Certainty
-    valid_from: Annotated[str | None, Param("Since when it is true")]
-    valid_to: Annotated[str | None, Param("The first moment at which it is no longer true")]
+    valid_from: Annotated[
+        str | date | None,
+        Param("Since when it is true", schema=_MOMENT),
+    ]
+    valid_to: Annotated[
+        str | date | None,
+        Param("The first moment at which it is no longer true", schema=_MOMENT),
+    ]
     source: Source
 
 
@@ -60,8 +71,14 @@ class RelationshipItem(TypedDict, total=False):
     type: Required[Annotated[str, Param("prerequisite, relates_to, …")]]
     strength: Annotated[float | None, Param("From 0 to 1")]
     notes: Annotated[str | None, Param("Anything else worth knowing")]
-    valid_from: Annotated[str | None, Param("Since when it is true")]
-    valid_to: Annotated[str | None, Param("The first moment at which it is no longer true")]
+    valid_from: Annotated[
+        str | date | None,
+        Param("Since when it is true", schema=_MOMENT),
+    ]
+    valid_to: Annotated[
+        str | date | None,
+        Param("The first moment at which it is no longer true", schema=_MOMENT),
+    ]
 
 
 class Capture(Learning):
@@ -69,10 +86,10 @@ class Capture(Learning):
 
     def create_concepts(
         self,
-        concepts: Annotated[Sequence[ConceptItem], Param("Concepts to create")],
+        concepts: Annotated[Sequence[ConceptItem], Param("Concepts to create", time="items")],
         *,
         relationships: Annotated[
-            Sequence[RelationshipItem], Param("How they and others relate, by name")
+            Sequence[RelationshipItem], Param("How they and others relate, by name", time="items")
         ] = (),
         source: Source = None,
         branch: BranchName = None,

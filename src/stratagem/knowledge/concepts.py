@@ -164,8 +164,10 @@ class Concepts(BoundSystem):
         certainty_score: Annotated[
             float | None, Param("Null: computed again", ge=0, le=100, strict=True)
         ] = MISSING,
-        valid_from: Annotated[str | None, Param("Null clears", quiet=True)] = MISSING,
-        valid_to: Annotated[str | None, Param("Null clears", quiet=True)] = MISSING,
+        valid_from: Annotated[
+            str | None, Param("Null clears", quiet=True, time="moment")
+        ] = MISSING,
+        valid_to: Annotated[str | None, Param("Null clears", quiet=True, time="moment")] = MISSING,
         expected_version: Annotated[
             int | None,
             Param("`version` of get_concept; refused if it changed since", ge=1, strict=True),

@@ -42,9 +42,13 @@ _LEVEL = {"maxLength": limits.PLACE_CHARS_MAX}
 ConceptId = Annotated[str, Param("Id or name")]
 SourceId = Annotated[str, Param("Where it starts: id or name")]
 TargetId = Annotated[str, Param("Where it ends: id or name")]
-ValidFrom = Annotated[str | None, Param("Since when it is true: 2019, 2019-05-01", quiet=True)]
-ValidTo = Annotated[str | None, Param("The first moment at which it is no longer true", quiet=True)]
-ValidAt = Annotated[str | None, Param("Only what was true then: 2019, 2019-05-01")]
+ValidFrom = Annotated[
+    str | None, Param("Since when it is true: 2019, 2019-05-01", quiet=True, time="moment")
+]
+ValidTo = Annotated[
+    str | None, Param("The first moment at which it is no longer true", quiet=True, time="moment")
+]
+ValidAt = Annotated[str | None, Param("Only what was true then: 2019, 2019-05-01", time="moment")]
 Source = Annotated[str | None, Param("Where it comes from: a document, a person", quiet=True)]
 Learner = Annotated[str | None, Param("Who learns; the caller by default")]
 ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, NoReturn, Self, TypeVar
 
 from stratagem import limits
 from stratagem.answers import whole
@@ -44,6 +44,7 @@ __all__ = [
     "open_database",
     "open_runtime",
     "own_caller",
+    "require_database",
 ]
 
 ServiceT = TypeVar("ServiceT", bound=BoundSystem)
@@ -148,6 +149,9 @@ class OpenDatabase:
     def _call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         given = {} if arguments is None else time_arguments(name, arguments)
         return self._runtime.call(name, given, self._scope.caller())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A database cannot be pickled or copied: open it again where it is needed.")
 
     def __repr__(self) -> str:
         about = ", ".join(f"{name} {value!r}" for name, value in self._about())
@@ -289,7 +293,7 @@ def open_database(
     `db.bundle`.
     """
     if not create:
-        check_there(check_path(path))
+        require_database(path)
     settings = Settings(
         check_path(path),
         durability=durability,
@@ -302,6 +306,19 @@ def open_database(
         bundles=None if bundles is None else str(bundles),
     )
     return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))
+
+
+def require_database(path: str | PathLike[str]) -> None:
+    """Refuse to open a database that is not there.
+
+    Raises:
+        DatabaseNotFound: There is none.
+    """
+    check_there(
+        check_path(path),
+        other="Give another path.",
+        creation="Without create=False it is created.",
+    )
 
 
 def check_path(path: str | PathLike[str]) -> str:

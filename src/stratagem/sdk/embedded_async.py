@@ -22,7 +22,6 @@ from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
-from stratagem.places import check_there
 from stratagem.sdk.developer_groups import AsyncDeveloperGroups
 from stratagem.sdk.embedded import (
     CheckedService,
@@ -32,6 +31,7 @@ from stratagem.sdk.embedded import (
     check_path,
     open_runtime,
     own_caller,
+    require_database,
 )
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
@@ -297,7 +297,7 @@ def open_async(
     Awaiting it opens the database too; close that yourself. See `open` for the parameters.
     """
     if not create:
-        check_there(check_path(path))
+        require_database(path)
     settings = Settings(
         check_path(path),
         durability=durability,

@@ -23,7 +23,8 @@ def moment_argument(value: date | T, field: str) -> str | T:
 
     Raises:
         ValidationFailed: The `datetime` has no time zone. Whether it is meant in UTC or in local
-            time cannot be told from it, and a wrong guess would answer with the wrong past.
+            time cannot be told from it, and a wrong guess would answer with the wrong past. Or it
+            has one in which it has no time in UTC.
     """
     if not isinstance(value, date):
         return value
@@ -36,7 +37,15 @@ def moment_argument(value: date | T, field: str) -> str | T:
             value=value.isoformat(),
             hint="Write datetime.now(UTC), or value.astimezone() for one in local time.",
         )
-    return value.astimezone(UTC).isoformat()
+    try:
+        return value.astimezone(UTC).isoformat()
+    except OverflowError:
+        raise ValidationFailed(
+            f"`{field}` lies outside the years 1 to 9999 in UTC.",
+            field=field,
+            value=value.isoformat(),
+            hint="Leave it out where every moment is meant.",
+        ) from None
 
 
 def duration_argument(value: timedelta | T, field: str) -> str | T:
@@ -50,17 +59,28 @@ def duration_argument(value: timedelta | T, field: str) -> str | T:
 
 
 def items_argument(items: Sequence[Mapping[str, Any]] | T, field: str) -> list[Any] | T:
-    """Return entries to be stored as the argument of an operation."""
+    """Return objects to be stored as the argument of an operation, with times as it takes them."""
     if not isinstance(items, list | tuple):
         return items  # type: ignore[return-value]  # what is no list is refused with the rest
     return [
-        {**item, "ttl": duration_argument(item["ttl"], f"{field}.ttl")}
-        if isinstance(item, Mapping) and isinstance(item.get("ttl"), timedelta)
+        {
+            name: _ITEM_CONVERSIONS[name](value, f"{field}[{at}].{name}")
+            if name in _ITEM_CONVERSIONS
+            else value
+            for name, value in item.items()
+        }
+        if isinstance(item, Mapping) and not _ITEM_CONVERSIONS.keys().isdisjoint(item)
         else item
-        for item in items
+        for at, item in enumerate(items)
     ]
 
 
+# The fields of items that are times.
+_ITEM_CONVERSIONS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "ttl": duration_argument,
+    "valid_from": moment_argument,
+    "valid_to": moment_argument,
+}
 _CONVERSIONS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "moment": moment_argument,
     "duration": duration_argument,
