@@ -94,7 +94,7 @@ def read_cursor(
         raise ValidationFailed(
             "The cursor is not one that an earlier answer gave as `next`.",
             field="cursor",
-            limit=None if most == _CURSOR_MAX else most,
+            limit=most,
             hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
             "from the beginning.",
         )
