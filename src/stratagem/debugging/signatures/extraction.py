@@ -58,12 +58,12 @@ _TELLING_STATUS: Final = re.compile(
 
 def signature(text: str) -> str:
     """Return the normalised error of a text."""
-    return _stable_signature(_find_masked_error(text))
+    return _stable_signature(redaction.mask(_find_masked_error(text)))
 
 
 def signature_and_headlines(text: str) -> tuple[str, list[Headline]]:
     """Return both forms of the error of a text, which is looked for once."""
-    error = _find_masked_error(text)
+    error = redaction.mask(_find_masked_error(text))
     return _stable_signature(error), _headlines_of(error)
 
 
@@ -74,11 +74,11 @@ def _find_masked_error(text: str) -> str:
     return find_error(text)
 
 
-def _stable_signature(error: str) -> str:
-    current = _signature(error)
+def _stable_signature(masked: str) -> str:
+    current = _signature(masked)
     for _ in range(_ROUNDS_MAX):
         # What a cut or a placeholder leaves may, rarely, fit another rule.
-        again = _signature(current)
+        again = _signature(redaction.mask(current))
         if again == current:
             break
         current = again
@@ -115,11 +115,10 @@ def headline(text: str) -> str:
 
 def find_headlines(text: str) -> list[Headline]:
     """Return the headlines of the error of a text and of its causes, newest first."""
-    return _headlines_of(_find_masked_error(text))
+    return _headlines_of(redaction.mask(_find_masked_error(text)))
 
 
-def _headlines_of(found: str) -> list[Headline]:
-    masked = redaction.mask(found)
+def _headlines_of(masked: str) -> list[Headline]:
     errors = _parse_errors(masked, for_headline=True)
     headlines = [_headline(each) for each in errors if each.head]
     if headlines:
@@ -146,8 +145,8 @@ def _headline(error: ParsedError) -> Headline:
     return headline_of(error, names_a_cause=_names_a_cause(normalise(error.head)))
 
 
-def _signature(text: str) -> str:
-    signed = _render(_parse_errors(redaction.mask(text)))
+def _signature(masked: str) -> str:
+    signed = _render(_parse_errors(masked))
     return signed if _names_a_cause(signed) else ""
 
 

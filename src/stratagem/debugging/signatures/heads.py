@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from stratagem.function_cache import cache_texts
+
 __all__ = ["CHAIN", "TYPE", "compose", "is_message", "is_note", "place", "rewrite"]
 
 _LINES_MORE_MAX: Final = 2
@@ -171,6 +173,8 @@ def compose(
     return rewrite(" ".join([first, *more])), begin + 1 + len(more)
 
 
+# A message is rewritten for its signature and right after that for its headline.
+@cache_texts(4)
 def rewrite(head: str) -> str:
     """Return a message without who says it."""
     for pattern, replacement in _REWRITES:
