@@ -442,3 +442,18 @@ def test_the_error_is_found_in_a_long_log(call: Call) -> None:
 
     assert answer["recommended_solution"]["incident_id"] == added["incident_id"]
     assert answer["recommended_solution"]["relevance"] == 1.0
+
+
+@proves("debug:environment")
+def test_a_fix_that_has_only_failed_in_this_environment_is_named_as_such(call: Call) -> None:
+    added = add(call, worked=False)
+    failed, elsewhere = ranked(call), ranked(call, env=MACOS)
+    call("record_outcome", solution_id=added["solution_id"], worked=True, env=LINUX)
+    worked = ranked(call)
+
+    assert failed["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+    assert failed["note"].startswith(
+        "In linux|py3|torch2 the recommended fix has only failed (1 attempt)."
+    )
+    assert "note" not in elsewhere
+    assert "note" not in worked

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from stratagem import limits
+from stratagem.answers import plural
 from stratagem.debugging import actions, checks, kinds, ranking, retrieval
 from stratagem.debugging.drafts import add_all, new_id, outcome_draft, solution_draft
 from stratagem.debugging.environments import Environment
@@ -163,7 +164,7 @@ class Debugging(BoundSystem):
             next_action=_next_action(likely, ranked, writes=writes),
             env_bucket=caller.bucket,
             mode=mode,
-            note=None if likely or not matches else _name_nearest(matches[0]),
+            note=_note_on_lookup(matches, likely, ranked),
         )
         if as_of is None and writes:
             answer.lookup_id = self._keep_lookup(problem, caller, answer, branch)
@@ -630,6 +631,25 @@ def _describe_fit(match: SimilarIncident) -> str:
     words = _say_words(match)
     chance = "Probably" if match.relevance >= _PROBABLE else "Perhaps"
     return f"{chance} the same problem ({match.relevance:.2f}{words and f'; {words}'})"
+
+
+def _note_on_lookup(
+    matches: Sequence[SimilarIncident],
+    likely: Sequence[SimilarIncident],
+    ranked: Sequence[RankedSolution],
+) -> str | None:
+    """Warn of what is nearest but another problem, or of a fix that has only failed here."""
+    if not likely:
+        return _name_nearest(matches[0]) if matches else None
+    if not ranked:
+        return None
+    best, here = ranked[0], ranked[0].nearest_bucket
+    if best.env_match_score < 1 or here["worked"] or not here["failed"]:
+        return None
+    return (
+        f"In {best.best_env_bucket_match} the recommended fix has only failed "
+        f"({plural(here['failed'], 'attempt')}). Try it only if something has changed since."
+    )
 
 
 def _name_nearest(match: SimilarIncident) -> str:
