@@ -644,8 +644,8 @@ SERVER_CONNECTIONS_MAX: Final = 20
 SERVER_IDLE_SECONDS: Final = 60.0
 # More subtransactions than this spill out of shared memory and slow every reader down.
 SERVER_GROUP_MAX: Final = 60
-# Fewer vectors than this are all compared: an index would make writes take three times as long, and
-# searches no less time.
+# Fewer vectors than this are all compared: an index would more than double the server's work for a
+# write, and searches would take no less time.
 SERVER_EXACT_VECTORS_MAX: Final = 20_000
 # Typed, and part of every address.
 WORKSPACE_NAME_CHARS_MAX: Final = 64
