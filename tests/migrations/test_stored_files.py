@@ -125,6 +125,25 @@ def test_read_models_of_an_older_version_are_made_anew(path: Path) -> None:
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
 
 
+def test_messages_of_an_older_version_get_their_vectors_anew(tmp_path: Path) -> None:
+    path = tmp_path / "messages.db"
+    with stratagem.open(str(path)) as db:
+        db.memory.log("message", {"role": "user", "content": "I moved to Bergen"})
+        db.memory.log("note", "The harbour is closed")
+        db.memory.store("city", "Oslo")
+        assert db.memory.search("harbour")
+    make_read_models_older(path)
+
+    with stratagem.open(str(path), embedder="none") as db:
+        reader = db.runtime.foundation.store.reader()
+        assert reader.vectors.pending(10) == [2]
+        assert reader.vectors.count() == 2
+
+    with stratagem.open(str(path)) as db:
+        said = {"role": "user", "content": "I moved to Bergen"}
+        assert said in [hit.value for hit in db.memory.search("where do I live?")]
+
+
 def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:
     make_read_models_older(path)
 

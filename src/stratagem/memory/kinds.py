@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from stratagem import limits
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
@@ -29,6 +30,7 @@ __all__ = [
     "Source",
     "capture_facet",
     "entries",
+    "event_text",
     "label_facet",
     "logged_events",
     "session_facet",
@@ -107,8 +109,24 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
         tags=tuple(content.get("tags", ())),
         facets=(*facets, *_facets(data), *_origin_facets(content)),
         session=session,
-        text=Text(content["event"], values.text_of(data)),
+        text=Text(content["event"], event_text(data)),
     )
+
+
+def event_text(data: Any) -> str:
+    """Return the searchable text of a logged event.
+
+    Of a message it is what was said: who said it and the name of its field are in every message,
+    and would match every question about "the user". Other fields of a message follow.
+    """
+    role = role_of(data)
+    said = words_of(data) if role is not None else ""
+    if not said:
+        return values.text_of(data)
+    rest = {name: value for name, value in data.items() if name != "role" and value is not said}
+    if not rest:
+        return said[: limits.INDEXED_CHARS_MAX]
+    return f"{said}\n{values.text_of(rest)}"[: limits.INDEXED_CHARS_MAX]
 
 
 def _facets(value: Any) -> tuple[str, ...]:

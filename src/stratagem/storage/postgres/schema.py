@@ -31,7 +31,7 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "begin", "check_read_models", "ente
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
-READ_MODELS_VERSION = 8
+READ_MODELS_VERSION = 9
 _ONLINE = "-- online"
 # How often a process looks whether another has migrated.
 _LOCK_SECONDS = 0.05
@@ -87,6 +87,7 @@ def begin(store: PostgresStore, connection: Connection) -> None:
             transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
             transaction.finish(None)
         else:
+            session.execute(SQL["drop_message_vectors"])
             maintenance.replay_all(session, store, lambda _done, _total, _what: None)
         transaction.settings.set("read_models_version", READ_MODELS_VERSION)
 

@@ -157,6 +157,7 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
         connection.execute(script("read_models.sql"))
         _begin_log(connection, store)
     elif _read_models_version(connection) != READ_MODELS_VERSION:
+        connection.execute(SQL["drop_message_vectors"])
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
     setting_writer(connection).set("read_models_version", READ_MODELS_VERSION)
 

@@ -994,6 +994,14 @@ DELETE FROM vectors WHERE workspace = $1
 UPDATE vectors SET checksum = substring(sha256(int8send(seq) || vector_send(vector)) FOR 8)
 WHERE workspace = $1 AND checksum IS NULL
 
+-- name: drop_message_vectors
+-- Vectors of messages that an older version made: their texts had the role in them. Some others
+-- may be among them, and are made anew for nothing.
+DELETE FROM vectors WHERE workspace = $1 AND seq IN (
+    SELECT seq FROM events WHERE workspace = $1 AND kind = 'EventLogged'
+    AND position('"role":"'::bytea IN payload) > 0
+)
+
 -- name: settle_unembedded
 -- Texts that have a vector do not wait for one.
 DELETE FROM unembedded u WHERE u.workspace = $1

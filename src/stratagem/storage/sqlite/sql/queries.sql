@@ -791,6 +791,13 @@ SELECT 1 FROM pragma_table_info('kept_vectors') WHERE name = 'checksum'
 -- Nothing more is wanted of the old vectors.
 DROP TABLE kept_vectors
 
+-- name: drop_message_vectors
+-- Vectors of messages that an older version made: their texts had the role in them. Some others
+-- may be among them, and are made anew for nothing.
+DELETE FROM vectors WHERE seq IN (
+    SELECT seq FROM events WHERE kind = 'EventLogged' AND instr(payload, CAST('"role":"' AS BLOB))
+)
+
 -- name: settle_unembedded
 -- Texts that have a vector do not wait for one.
 DELETE FROM unembedded WHERE seq IN (SELECT seq FROM vectors)
