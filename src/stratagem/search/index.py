@@ -45,7 +45,7 @@ from stratagem.storage.contract import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratagem.search import analysis, nearness, passages, stored_vectors
+    from stratagem.search import analysis, nearness, passages, questions, stored_vectors
     from stratagem.search import vectors as text_vectors
     from stratagem.search.nearness import Nearness
     from stratagem.search.stored_vectors import StoredVectors
@@ -55,6 +55,7 @@ else:
     analysis = defer("stratagem.search.analysis")
     nearness = defer("stratagem.search.nearness")
     passages = defer("stratagem.search.passages")
+    questions = defer("stratagem.search.questions")
     stored_vectors = defer("stratagem.search.stored_vectors")
     text_vectors = defer("stratagem.search.vectors")
 
@@ -245,7 +246,8 @@ class Index:
         asked, expected = self._worth_asking(reader, terms)
         scope = _Scope(view, spaces, tags, weights)
         common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
-        wanted = Text(title, analysis.leave_out(query, common), titled=True)
+        spoken = questions.in_first_person(query)
+        wanted = Text(title, analysis.leave_out(spoken, common), titled=True)
         vector = None if lexical else self._query_vector(reader.settings, wanted)
         if vector is None:
             best = _Weighing(reader, scope, limit, raised)
@@ -271,7 +273,7 @@ class Index:
             cosines[among] = found.exact(candidates.sequences[among])
         best.weigh(_rank(candidates, cosines, best.count_max, among))
         waiting = reader.vectors.pending_count()
-        near_words = nearness.Nearness(self.embedder, query, vector)
+        near_words = nearness.Nearness(self.embedder, spoken, vector)
         passage_of = found.words.best_passage
         return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, near_words)
 

@@ -30,7 +30,7 @@ from typing import Final
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Question", "is_number", "telling_words"]
+__all__ = ["Question", "in_first_person", "is_number", "telling_words"]
 
 _KIND_WEIGHT: Final = 1.5
 _NAME_WEIGHT: Final = 4.5
@@ -51,6 +51,8 @@ _WORD: Final = re.compile(r"\w+")
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 # Not where a sentence begins.
 _NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
+_THE_USERS: Final = re.compile(r"\b(?:the )?user['’]s\b", re.IGNORECASE)
+_THE_USER: Final = re.compile(r"\bthe user\b", re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
 _ADDRESS: Final = re.compile(r"[/\\]")
 _ACCOUNT: Final = re.compile(r"[@#]\w")
@@ -150,6 +152,17 @@ class Question:
         )
         nameless = any(nearness[name] < _NAME_NEARNESS for name in self._names)
         return _WORD_WEIGHT * missing / max(len(self.words), 1) + _NAME_WEIGHT * nameless
+
+
+def in_first_person(query: str) -> str:
+    """Return a query as the user would ask it.
+
+    An agent asks where "the user" lives, and the user said "I live in Oslo". Meant is the same, but
+    "user" is a telling word that no such text has anything like.
+    """
+    if "user" not in query.casefold():
+        return query
+    return _THE_USER.sub("I", _THE_USERS.sub("my", query))
 
 
 def telling_words(text: str) -> list[str]:
