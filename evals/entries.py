@@ -3,7 +3,8 @@
 Nine small stores of preferences, facts and settings, each with questions that one of its entries
 answers, questions of its kind that none does (near), and others (far: other subjects, nonsense),
 which every store of the half is asked.
-The same facts are logged as events, too, each a text of key and value. The numbers of
+The same facts are logged as events, too, each a text of key and value, and as messages of one
+session. The questions are also asked as an agent does, about "the user". The numbers of
 `search.relevance` and `search.questions` were chosen on seven of the stores, the tuning half.
 """
 
@@ -26,8 +27,14 @@ __all__ = ["SUITE"]
 _DATA: Final = Path(__file__).parent / "data"
 _STORED: Final = "stored"
 _SEPARATORS: Final = re.compile(r"[/._]")
-_FORMS: Final = ("entries", "events")
-_FOUND_MIN: Final = {"tuning": 70.0, "report": 65.0}
+_FORMS: Final = ("entries", "events", "messages")
+# How an agent says what its user would say of themselves.
+_THIRD_PERSON: Final = (
+    (re.compile(r"\b(?:my|our)\b", re.IGNORECASE), "the user's"),
+    (re.compile(r"\b(?:do|did|am|are) (?:I|we)\b", re.IGNORECASE), "does the user"),
+    (re.compile(r"\b(?:I|we|me|us)\b"), "the user"),
+)
+_FOUND_MIN: Final = {"tuning": 68.0, "report": 65.0}
 _ANSWERED_MOST: Final = {"near": 50.0, "far": 10.0}
 
 
@@ -45,7 +52,7 @@ class _Answer(NamedTuple):
 def run(options: Options) -> Outcome:
     """Ask every question of one half of the stores, of each form of the facts."""
     outcome = Outcome([])
-    for form in _FORMS:
+    for form in (*_FORMS, *(f"{form}, asked about the user" for form in _FORMS)):
         answers = list(_ask(options.half, options.embedder, form))
         found = [each.finds(10) for each in answers if each.kind == _STORED]
         name = f"Found as {form}"
@@ -59,7 +66,10 @@ def run(options: Options) -> Outcome:
 
 
 def _ask(half: str, embedder: str, form: str) -> Iterator[_Answer]:
+    form, _, third_person = form.partition(", ")
     entries, questions = _rows("entries.jsonl"), _rows("entry_questions.jsonl")
+    if third_person:
+        questions = [each | {"question": _in_third_person(each["question"])} for each in questions]
     for store in dict.fromkeys(each["store"] for each in questions if each["half"] == half):
         with stratagem.open(":memory:", embedder=embedder) as db:
             facts = [each for each in entries if each["store"] == store]
@@ -71,13 +81,23 @@ def _ask(half: str, embedder: str, form: str) -> Iterator[_Answer]:
                     yield _Answer(each["kind"], found, frozenset(each["answers"]))
 
 
+def _in_third_person(question: str) -> str:
+    for pattern, words in _THIRD_PERSON:
+        question = pattern.sub(words, question)
+    return question
+
+
 def _write(db: stratagem.Stratagem, fact: dict[str, Any], form: str) -> int:
     """Store or log a fact; return its version."""
     key, value = fact["key"], fact["value"]
     if form == "entries":
         return int(db.memory.store(key, value).version)
     said = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return int(db.memory.log("observation", f"{_SEPARATORS.sub(' ', key)}: {said}").sequence)
+    text = f"{_SEPARATORS.sub(' ', key)}: {said}"
+    if form == "messages":
+        message = {"role": "user", "content": text}
+        return int(db.memory.log("message", message, session="facts").sequence)
+    return int(db.memory.log("observation", text).sequence)
 
 
 def _rows(name: str) -> list[dict[str, Any]]:

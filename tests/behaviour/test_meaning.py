@@ -133,3 +133,56 @@ def test_what_was_purged_is_not_found_by_meaning(call: Call) -> None:
     call.purge(key="dog")
 
     assert "dog" not in call.keys("a young hound at play", k=50)
+
+
+@proves("meaning:message")
+@pytest.mark.parametrize("session", [None, "chat"])
+def test_a_short_message_is_found_with_and_without_a_session(
+    opened: Opener, session: str | None
+) -> None:
+    call = opened(embedder="static")
+    for said in ("I moved to Bergen last week.", "The weather is nice."):
+        call.log(event="message", data={"role": "user", "content": said}, session=session)
+
+    answer = call.search(query="where do I live?")
+
+    assert [hit["value"]["content"] for hit in answer["results"]] == [
+        "I moved to Bergen last week."
+    ]
+
+
+@proves("meaning:said")
+@pytest.mark.parametrize("field", ["text", "content", "message", "body"])
+def test_a_message_is_found_by_what_was_said(opened: Opener, field: str) -> None:
+    call = opened(embedder="static")
+    for said in ("Hi", "My job title is data engineer", "A joke about penguins"):
+        call.log(event="turn", data={"role": "user", field: said, "model": "m-7"}, session="s")
+
+    for query in ("role", "user", "assistant", field):
+        assert call.search(query=query)["results"] == []
+    found = call.search(query="job title")["results"]
+    assert found[0]["value"][field] == "My job title is data engineer"
+    assert found[0]["snippet"].startswith("My **job** **title** is data engineer")
+    assert len(call.search(query="m-7")["results"]) == 3
+
+
+@proves("meaning:user")
+@pytest.mark.parametrize(
+    ("own", "about_the_user"),
+    [
+        ("where do I live?", "where does the user live?"),
+        ("what is my job?", "what is the user's job?"),
+        ("what is my job?", "What is the user’s job?"),
+    ],
+)
+def test_a_question_about_the_user_is_one_by_the_user(
+    opened: Opener, own: str, about_the_user: str
+) -> None:
+    call = opened(embedder="static")
+    call.store(key="home", value="I moved to Bergen last week")
+    call.store(key="work", value="data engineer at a bank")
+    call.store(key="coffee", value="espresso without sugar")
+    expected = call.keys(own)
+
+    assert expected
+    assert call.keys(about_the_user)[0] == expected[0]

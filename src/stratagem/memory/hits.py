@@ -24,6 +24,7 @@ from stratagem.memory.kinds import (
     REVIEWS,
     TRUST,
     UNTRUSTED,
+    event_text,
     logged_events,
 )
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
@@ -160,7 +161,7 @@ class HitReader:
         is_entry = event.space.kind == ENTRY
         title = (event.key if is_entry else content.get("event")) or ""
         value = content["value" if is_entry else "data"]
-        text = values.text_of(value)
+        text = values.text_of(value) if is_entry else event_text(value)
         shown = excerpt(text, self._asked, ranked.passage)
         return _Found(ranked, event, content, is_entry, title, value, text, shown)
 
@@ -180,23 +181,17 @@ class HitReader:
         else:
             alike = self._likeness_of_short(found, covered, near)
         score = relevance.score(covered, alike)
-        sure = not math.isnan(near) or score >= relevance.UNSURE
         alone = found.content.get("session") is None or found.ranked.passage is None
-        if not (sure or alone):
+        if score < relevance.UNSURE and not alone:
             # Some words that match may not be its own, but of the messages before it.
             covered = self._coverage.of(present, self._lent_terms(found))
             score = relevance.score(covered, alike)
         return _Judgement(score, covered, alike, present)
 
     def _nearness(self, found: _Found) -> float:
-        """Return how near a text of a few words is; NaN for a longer one.
-
-        Messages of a session have a measure of their own, because they lend each other terms.
-        """
+        """Return how near a text of a few words is; NaN for a longer one."""
         nearness = self._ranking.nearness
         if nearness is None or len(found.text) > relevance.SHORT_CHARS_MAX:
-            return math.nan
-        if "session" in found.content:
             return math.nan
         near = nearness.of_cosine(found.ranked.cosine)
         return near if found.is_entry else near - relevance.LABEL_NEARNESS
@@ -219,7 +214,7 @@ class HitReader:
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)
-        texts = (values.text_of(_data(each)) for each in self._events(turns))
+        texts = (event_text(_data(each)) for each in self._events(turns))
         return {term for text in texts for term in lent_terms(text).split(" ")}
 
     def _turns(self, found: _Found, *, before: int, after: int) -> list[int]:
@@ -297,7 +292,7 @@ class HitReader:
                     hit.reply = other
 
     def _part(self, event: EventContent) -> str:
-        text = values.text_of(_data(event))
+        text = event_text(_data(event))
         passage = self._ranking.best_passage(event.sequence)
         return excerpt(text, self._asked, passage, chars_max=limits.REPLY_CHARS).snippet
 
