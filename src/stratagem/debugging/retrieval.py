@@ -133,9 +133,13 @@ def find_incidents(
 
 def _worth_listing(matches: list[SimilarIncident]) -> list[SimilarIncident]:
     """Return what may be the problem, and what is about as near as the nearest."""
-    nearest = matches[0].relevance if matches else 0.0
-    least = min(relevance.LISTED_MIN, _LISTED_SHARE * nearest)
+    least = _listed_min(matches[0].relevance) if matches else 0.0
     return [match for match in matches if match.relevance >= least]
+
+
+def _listed_min(nearest: float) -> float:
+    """Return how likely an incident must be to be listed beside the nearest one."""
+    return min(relevance.LISTED_MIN, _LISTED_SHARE * nearest)
 
 
 def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarIncident]:
@@ -178,13 +182,19 @@ def _read(reader: Reader, found: Sequence[Ranked]) -> list[_Found]:
 
 
 def _judge_errors(problem: Problem, found: Sequence[_Found]) -> Iterator[SimilarIncident]:
-    asked = _describe(problem.text, problem.headlines)
+    """Judge the incidents that have an error, but for those that would not be listed."""
+    asked = _describe_asked(problem)
+    nearest = 0.0
     for each in found:
         if each.headlines:
             known = _describe(_text(each.content), each.headlines)
-            comparison = relevance.compare(asked, known, each.ranked.cosine)
+            cosine = each.ranked.cosine
+            if not relevance.may_reach(_listed_min(nearest), asked, known, cosine):
+                continue
+            comparison = relevance.compare(asked, known, cosine)
             most = _MOST.get(agreement(problem.headlines, each.headlines).name, 1.0)
             comparison = comparison._replace(relevance=min(most, comparison.relevance))
+            nearest = max(nearest, comparison.relevance)
             yield SimilarIncident(each.content["incident_id"], each.content, comparison)
 
 
@@ -220,6 +230,21 @@ def _compare_titles(asked: frozenset[str], content: Mapping[str, Any]) -> list[C
     ]
     heads = [_head_word(word, is_name=False) for word in words]
     return [(word, word.terms <= asked) for word in heads]
+
+
+def _describe_asked(problem: Problem) -> Description:
+    """Describe a problem that many others are compared with."""
+    described = _describe(problem.text, problem.headlines)
+    described.heads = [
+        [
+            word._replace(beginnings=analysis.AskedTerms(word.terms).heads)
+            if word.is_name
+            else word
+            for word in head
+        ]
+        for head in described.heads
+    ]
+    return described
 
 
 def _describe(text: str, found: Sequence[Headline]) -> Description:

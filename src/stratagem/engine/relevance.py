@@ -44,6 +44,7 @@ __all__ = [
     "HeadWord",
     "ProblemComparison",
     "compare",
+    "may_reach",
     "prose_relevance",
     "title_share",
 ]
@@ -70,6 +71,8 @@ _PROSE_TITLE: Final = 3.5
 _PROSE_GAP: Final = 4.0
 _PROSE_GAP_MAX: Final = 0.3
 _PROSE_MAX: Final = 0.95
+# What two ways to compute a relevance may differ by.
+_ROUNDING: Final = 1e-9
 # What joins the parts of a name.
 _JOINTS: Final = frozenset("-_")
 # At most 60 characters: what stands before a name. `@types/node` is not `node`.
@@ -82,13 +85,15 @@ _SUBSTRING_CHARS_MIN: Final = 4
 class HeadWord(NamedTuple):
     """A word of a head, the terms it is found by, and whether it names something.
 
-    `versions` are those in which something of that name is asked for, where the head says so.
+    `versions` are those in which something of that name is asked for, where the head says so. An
+    ASCII text in small letters and without joints has all `beginnings` if it has the terms.
     """
 
     text: str
     terms: frozenset[str]
     is_name: bool
     versions: frozenset[str] = frozenset()
+    beginnings: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -118,17 +123,27 @@ class Description:
         """The text in lower case."""
         return self.told.lower()
 
+    @cached_property
+    def _joined(self) -> str:
+        """The same without joints."""
+        return self.text.replace("-", "").replace("_", "").replace("'", "")
+
     def has(self, word: HeadWord) -> bool:
         """Whether the description contains a word."""
         # `torch` is not `torchvision`, nor `puma` a part of `puma_worker_killer`...
         if word.is_name and len(word.terms) == 1 and not word.text.isdigit():
             return _stands_in(word.text, self.text)
-        if word.terms and word.terms <= self.terms:
+        may_have = not word.beginnings or self._may_have_terms(word)
+        if may_have and word.terms and word.terms <= self.terms:
             return True
         if word.text.isdigit() or len(word.text) < _SUBSTRING_CHARS_MIN:
             return False
         # ...but `connect` is in `reconnecting`.
         return _stands_in(word.text, self.text) if word.is_name else word.text in self.text
+
+    def _may_have_terms(self, word: HeadWord) -> bool:
+        # Most texts have not, and it takes longer to analyse one than all the rest.
+        return not self.told.isascii() or all(map(self._joined.__contains__, word.beginnings))
 
 
 # A word of a head, and whether the other side speaks of it.
@@ -176,6 +191,18 @@ class _HeadPair(NamedTuple):
         """By which the best of several pairs is chosen."""
         return self.harmonic + _dice(self.asked, self.known)
 
+    def relevance(self, cosine: float) -> float:
+        """Return how likely both are about one problem, if their texts are so near in meaning."""
+        meaning = self.harmonic if isnan(cosine) else cosine
+        logit = (
+            _BASE
+            + _ASKED_SHARE * self.asked_share
+            + _KNOWN_SHARE * self.known_share
+            + _CONFLICT * (_lacks_name(self.asked) and _lacks_name(self.known))
+            + _MEANING * meaning
+        )
+        return min(SAME_HEADLINE_MIN, _logistic(logit))
+
 
 def compare(asked: Description, known: Description, cosine: float) -> ProblemComparison:
     """Return how likely a known problem is the one asked about; the best pair of heads counts.
@@ -186,15 +213,19 @@ def compare(asked: Description, known: Description, cosine: float) -> ProblemCom
     if not pairs:
         return ProblemComparison(0.0)
     best = pairs[0] if len(pairs) == 1 else max(pairs, key=lambda each: each.likeness)
-    meaning = best.harmonic if isnan(cosine) else cosine
-    logit = (
-        _BASE
-        + _ASKED_SHARE * best.asked_share
-        + _KNOWN_SHARE * best.known_share
-        + _CONFLICT * (_lacks_name(best.asked) and _lacks_name(best.known))
-        + _MEANING * meaning
-    )
-    return ProblemComparison(min(SAME_HEADLINE_MIN, _logistic(logit)), best.asked, best.known)
+    return ProblemComparison(best.relevance(cosine), best.asked, best.known)
+
+
+def may_reach(least: float, asked: Description, known: Description, cosine: float) -> bool:
+    """Say whether a known problem may be the one asked about with a probability of `least`.
+
+    Of the words that were asked about only names are looked for: most problems lack them, and are
+    told from the one asked about in half the time.
+    """
+    if least <= 0:
+        return True
+    pairs = (_most_alike(asked, one, known, other) for one in asked.heads for other in known.heads)
+    return any(pair.relevance(cosine) >= least - _ROUNDING for pair in pairs)
 
 
 def prose_relevance(title: float, gap: float) -> float:
@@ -216,6 +247,15 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
 
 def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:
     ours = _check_words(one, known, other)
+    theirs = _check_words(other, asked, one)
+    return _HeadPair(ours, theirs, _share(ours), _share(theirs))
+
+
+def _most_alike(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:
+    """Return two heads as if the known description had all words of the asked one but names."""
+    names = [word for word in one if word.is_name]
+    ours = _check_words(names, known, other)
+    ours += [(word, True) for word in one if not word.is_name]
     theirs = _check_words(other, asked, one)
     return _HeadPair(ours, theirs, _share(ours), _share(theirs))
 
@@ -259,7 +299,7 @@ def _goes_on(signs: str) -> bool:
 def _share(words: Sequence[CheckedWord]) -> float:
     total = said = 0.0
     for word, found in words:
-        weight = word.weight
+        weight = _NAME_WEIGHT if word.is_name else _WORD_WEIGHT
         total += weight
         if found:
             said += weight

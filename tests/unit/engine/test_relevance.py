@@ -12,6 +12,7 @@ from stratagem.engine.relevance import (
     Description,
     HeadWord,
     compare,
+    may_reach,
     prose_relevance,
     title_share,
 )
@@ -102,6 +103,37 @@ def test_an_unknown_meaning_is_as_near_as_the_words(one: Description, other: Des
     unknown = compare(one, other, math.nan).relevance
 
     assert compare(one, other, 0.0).relevance <= unknown <= compare(one, other, 1.0).relevance
+
+
+@given(heads, heads, shares | st.just(math.nan))
+def test_what_a_comparison_gives_may_be_reached(
+    one: Description, other: Description, cosine: float
+) -> None:
+    assert may_reach(compare(one, other, cosine).relevance, one, other, cosine)
+
+
+def test_other_names_tell_that_a_problem_is_hardly_the_one_asked_about() -> None:
+    asked = described(["pandas"], ["module", "named"])
+
+    assert not may_reach(0.1, asked, described(["numpy"], ["module", "named"]), 0.5)
+    assert may_reach(0.1, asked, described(["pandas"], ["cannot", "open"]), 0.5)
+
+
+def test_a_text_without_the_beginning_of_a_term_is_not_analysed() -> None:
+    analysed: list[str] = []
+
+    def analyse(text: str) -> list[str]:
+        analysed.append(text)
+        return text.replace("-", "").lower().split()
+
+    name = HeadWord("e0502", frozenset({"e0502"}), is_name=False, beginnings=("e050",))
+
+    assert not Description([], "E0-411 at line 5", analyse).has(name)
+    assert not analysed
+    assert Description([], "E0-502 at line 5", analyse).has(name)
+    # What stands for a letter outside of ASCII is known to the analysis alone.
+    assert not Description([], "é", analyse).has(name)
+    assert len(analysed) == 2
 
 
 @given(shares, shares, shares)
