@@ -20,6 +20,7 @@ from stratagem.debugging.signatures.headlines import (
     names_something,
 )
 from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise, packages
+from stratagem.function_cache import cache_texts
 
 __all__ = ["find_error", "find_headlines", "headline", "signature", "signature_and_headlines"]
 
@@ -136,7 +137,7 @@ def _packages_around(errors: list[ParsedError], text: str) -> tuple[str, ...]:
     said = [error.head for error in errors]
     if len(errors) == 1 and not errors[0].frames:
         calm = error_lines.CALM_LEVELS
-        read = [line.text for line in lines.read(text) if line.text and line.level not in calm]
+        read = [line.text for line in _read_error(text) if line.text and line.level not in calm]
         said += read[:_LINES_OF_PACKAGES_MAX]
     return tuple(sorted({name for each in said for name in packages(each)}))[:_PACKAGES_MAX]
 
@@ -164,7 +165,7 @@ def _parse_errors(text: str, *, for_headline: bool = False) -> list[ParsedError]
     For a headline, what a compiler writes below the place is left out, and so is all but the
     first line of a text that names no error.
     """
-    read = lines.read(text)
+    read = _read_error(text)
     chain = _last_chain(read)
     if chain is not None:
         return chain.errors[:_ERRORS_MAX]
@@ -178,6 +179,12 @@ def _parse_errors(text: str, *, for_headline: bool = False) -> list[ParsedError]
     head = _with_name(head, read[end:])
     file = heads.place(texts[span.line])
     return [ParsedError(head, [frames.file_frame(file)] if file else [])]
+
+
+# An error is read for its signature, for its headline and for the packages in it.
+@cache_texts(4)
+def _read_error(text: str) -> list[lines.LogLine]:
+    return lines.read(text)
 
 
 def _with_name(head: str, below: list[lines.LogLine]) -> str:

@@ -178,7 +178,9 @@ def compose(
 def rewrite(head: str) -> str:
     """Return a message without who says it."""
     for pattern, replacement in _REWRITES:
-        head = pattern.sub(replacement, head, count=1)
+        # Most fit at the beginning only, where replacing would look for them everywhere.
+        if pattern.pattern[0] != "^" or pattern.match(head):
+            head = pattern.sub(replacement, head, count=1)
     return head.strip()
 
 

@@ -26,7 +26,7 @@ from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTRY_HOSTS
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.function_cache import cache_texts
+from stratagem.function_cache import FunctionCache, cache_texts
 
 __all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "packages"]
 
@@ -296,7 +296,7 @@ def _long_id(match: re.Match[str]) -> str:
 
 
 def _word(match: re.Match[str]) -> str:
-    return _named_by(match[0])
+    return _WORDS[match[0]]
 
 
 def _named_by(word: str) -> str:
@@ -328,6 +328,8 @@ def _is_random(word: str) -> bool:
     )
 
 
+# Errors are made of few words.
+_WORDS: Final = FunctionCache(_named_by, entries_max=4096, chars_max=40)
 _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "url_placeholder": _keep,
     "host_placeholder": _host,
@@ -370,4 +372,6 @@ _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "qualified": _keep,
     "word": _word,
 }
-_SCANNER: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in PATTERNS))
+_RULES: Final = "|".join(f"(?P<{name}>{pattern})" for name, pattern in PATTERNS)
+# No rule begins with a space, and to find that out takes as long as to find a word.
+_SCANNER: Final = re.compile(rf"(?!\s)(?:{_RULES})")
