@@ -39,34 +39,34 @@ class Changes:
 
     def describe(self, change: RecordDifference, *, sided: bool = False) -> Change:
         """Return a change as callers see it; `sided`: with the branch that made it."""
-        space, before, after = change.space, change.before, change.after
+        space, key, before, after, side, _base = change
         both = before is not ABSENT and after is not ABSENT
         if both and space.kind == ENTRY and len(before) == len(after) == 1:
             # Most entries have a value and nothing beside it.
             return Change(
-                change.key,
+                key,
                 space.namespace,
                 "changed",
                 before["value"],
                 after["value"],
-                change.side if sided else None,
-                _changed_by(change) if change.side == "both" else None,
+                side if sided else None,
+                _changed_by(change) if side == "both" else None,
                 ["value"],
             )
         described = Change(
-            change.key,
+            key,
             space.namespace,
             "changed" if both else "added" if before is ABSENT else "removed",
             self.show_side(space, before),
             self.show_side(space, after),
-            change.side if sided else None,
-            _changed_by(change) if both and change.side == "both" else None,
+            side if sided else None,
+            _changed_by(change) if both and side == "both" else None,
             _differing_fields(before, after) if both else None,
         )
         if space.kind != ENTRY:
             described.kind = space.kind
             content = before if after is ABSENT else after
-            described.title = self._title(space, content, change.key)
+            described.title = self._title(space, content, key)
         else:
             _add_particulars(described, before, after)
         return described

@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
+from itertools import compress
 from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -110,8 +111,7 @@ class RecordConflict:
 ChangeKind = Literal["added", "removed", "changed"]
 
 
-@dataclass(slots=True)
-class RecordDifference:
+class RecordDifference(NamedTuple):
     """A changed record, `before` and `after` the change.
 
     Absent sides are `ABSENT`. If both branches changed it, `before` is the value on the first
@@ -135,7 +135,7 @@ class RecordDifference:
         before, after = ABSENT if gone else before, ABSENT if ended else after
         if before is ABSENT and after is ABSENT:
             return None
-        return replace(self, before=before, after=after) if gone or ended else self
+        return self._replace(before=before, after=after) if gone or ended else self
 
 
 @dataclass(slots=True)
@@ -242,25 +242,14 @@ class BranchComparison:
         except IndexError:
             loaded = LoadedRecords()
         listed = self._in_order(reader, groups, loaded)[begin:end]
-        loaded.read(
-            reader.log,
-            (
-                (at, name)
-                for group, key, each in listed
-                # One object for both versions: it is encoded once for them.
-                for name in ((group.space, key),)
-                for at in each[1:3]
-                if at is not None
-            ),
-        )
+        names = [each[:2] for each in listed]
+        loaded.read(reader.log, names, [each[2] for each in listed], [each[3] for each in listed])
         contents = loaded.contents
         return [
-            RecordDifference(group.space, key, contents[theirs], contents[ours], group.side, base)
-            if group.side == "ours"
-            else RecordDifference(
-                group.space, key, contents[ours], contents[theirs], group.side, base
+            _new_tuple(
+                RecordDifference, (space, key, contents[before], contents[after], side, base)
             )
-            for group, key, (_subject, ours, theirs, base) in listed
+            for space, key, before, after, side, base in listed
         ]
 
     def _in_order(
@@ -276,15 +265,22 @@ class BranchComparison:
                     reader.records, [each[0] for group in within for each in self.groups[group]]
                 )
                 keyed = [
-                    (group, keys[each[0]], each) for group in within for each in self.groups[group]
+                    (space, keys[subject], theirs, ours, group.side, base)
+                    if group.side == "ours"
+                    else (space, keys[subject], ours, theirs, group.side, base)
+                    for group in within
+                    for subject, ours, theirs, base in self.groups[group]
                 ]
-                listed += sorted(keyed, key=itemgetter(1))
+                listed += sorted(keyed, key=_key_of)
             self._listed = wanted, listed
         return listed
 
 
-# A difference that is listed, after its group and the key of its record.
-_ListedDifference: TypeAlias = tuple[DifferenceGroup, str, Difference]
+# A difference that is listed: a `RecordDifference` with versions in place of their contents.
+_ListedDifference: TypeAlias = tuple[Space, str, int | None, int | None, ChangedBy, Base]
+_key_of = itemgetter(1)
+# For a tuple that is at hand: calling the class would unpack it and pack it again.
+_new_tuple = tuple.__new__
 
 
 class LoadedRecords:
@@ -305,13 +301,20 @@ class LoadedRecords:
             self.keys |= records.keys(missing)
         return self.keys
 
-    def read(self, log: LogReader, versions: Iterable[tuple[int, tuple[Space, str]]]) -> None:
-        """Read the contents of some versions, each given with its record.
+    def read(
+        self, log: LogReader, names: Sequence[tuple[Space, str]], *sides: Sequence[int | None]
+    ) -> None:
+        """Read the contents of some versions: of each record one on each side, or none.
 
         None of them is a deletion.
         """
-        known = self._payloads
-        missing = {at: name for at, name in versions if at not in known}
+        known = self.contents
+        missing = {
+            at: name
+            for versions in sides
+            for at, name in zip(versions, names, strict=True)
+            if at is not None and at not in known
+        }
         if missing:
             self.add(log.payloads(missing))
 
@@ -331,23 +334,34 @@ class LoadedRecords:
     def add(self, payloads: Mapping[int, bytes | None]) -> None:
         """Decode the contents of versions; deletions and purged versions have none."""
         self._payloads |= payloads
-        decode, contents = orjson.loads, self.contents
-        for at, payload in payloads.items():
-            contents[at] = ABSENT if payload is None else decode(payload)
+        decode = orjson.loads
+        self.contents |= {
+            at: ABSENT if payload is None else decode(payload) for at, payload in payloads.items()
+        }
 
     def decode_anew(self) -> None:
         """Decode all contents again, so that they share no objects with earlier results."""
         self.add(self._payloads)
 
-    def are_alike(self, one: int | None, other: int | None) -> bool:
-        """Whether two versions have the same content; None stands for an absent one."""
-        if one is None or other is None or one == other:
-            return one == other
-        if self._payloads[one] == self._payloads[other]:
-            return True
-        ours, theirs = self.contents[one], self.contents[other]
-        # Python's comparison is faster than `same`, and everything that is the same is equal to it.
-        return ours == theirs and same(ours, theirs)
+    def differ(self, ours: Iterable[int | None], theirs: Iterable[int | None]) -> list[bool]:
+        """Return which versions differ in content from those beside them; None is an absent one."""
+        payloads, contents = self._payloads, self.contents
+        return [
+            one != other
+            and (
+                one is None
+                or other is None
+                or (
+                    payloads[one] != payloads[other]
+                    # Python's comparison is faster than `same`, and everything that is the same is
+                    # equal to it.
+                    and (
+                        contents[one] != contents[other] or not same(contents[one], contents[other])
+                    )
+                )
+            )
+            for one, other in zip(ours, theirs, strict=True)
+        ]
 
 
 def compare(reader: Reader, here: View, there: View) -> BranchComparison:
@@ -374,6 +388,10 @@ class _ComparedView:
         self.changed: set[int] = set()
 
 
+# The subject and the space of a record, and the versions of it that two views hold.
+_HeldVersions: TypeAlias = tuple[int, int, int, int]
+
+
 class _Pair(NamedTuple):
     """The versions of a subject in two views, whether they are visible, and which are held.
 
@@ -389,6 +407,11 @@ class _Pair(NamedTuple):
     ours_held: int
     theirs_held: int
 
+    @property
+    def held(self) -> _HeldVersions:
+        """What is held of the record."""
+        return self.subject, self.space, self.ours_held, self.theirs_held
+
 
 # The base of a record that neither of two branches holds.
 _ANOTHER_VERSION: Final = -1
@@ -403,6 +426,8 @@ class _Comparer:
         self.known = intersection(self.here.known, self.there.known)
         self.bases = _Bases(reader)
         self.spaces: dict[int, Space] = {}
+        # What both views show in versions that never expire: most differences are such.
+        self.lasting: list[_HeldVersions] = []
         self.found: defaultdict[tuple[int, ChangedBy, ChangeKind], list[Difference]] = defaultdict(
             list
         )
@@ -416,7 +441,8 @@ class _Comparer:
         pairs = self.pairs(rows) + self.pairs(theirs, swapped=True)
         # From cheap to costly: most bases follow from the versions at hand, others are confirmed by
         # a lookup for all of them, and only disputed ones have to be searched for.
-        unclear = [
+        unclear = self.group_lasting()
+        unclear += [
             pair
             for pair in self.pairs_apart(pairs)
             if not self.group_by_version(pair, self.plain_base(pair))
@@ -500,13 +526,23 @@ class _Comparer:
     def pairs(self, rows: Iterable[ComparedSubject], *, swapped: bool = False) -> list[_Pair]:
         """Return the pairs in which two views show different versions, or only one shows any.
 
-        `swapped`: the second view stands first in the rows.
+        Those of versions that never expire are put aside. `swapped`: the second view stands first
+        in the rows.
         """
         here_time, there_time = self.here.time, self.there.time
         if swapped:
             here_time, there_time = there_time, here_time
         pairs = []
+        lasting = self.lasting.append
         for subject, space, ours, gone, ends, theirs, theirs_gone, theirs_ends in rows:
+            if ours and theirs and not gone and not theirs_gone and ends is theirs_ends is None:
+                if ours != theirs:
+                    lasting(
+                        (subject, space, theirs, ours)
+                        if swapped
+                        else (subject, space, ours, theirs)
+                    )
+                continue
             held = 0 if ours is None or gone else ours
             theirs_held = 0 if theirs is None or theirs_gone else theirs
             seen = bool(held) and (ends is None or ends > here_time)
@@ -521,30 +557,49 @@ class _Comparer:
             )
         return pairs
 
+    def group_lasting(self) -> list[_Pair]:
+        """Group the lasting pairs that differ in content; return those whose base is unclear."""
+        here, there, found = self.here, self.there, self.found
+        unclear = []
+        for subject, space, ours, theirs in self.apart(self.lasting):
+            # As in `plain_base`.
+            if here.is_plain and subject not in here.changed:
+                found[space, "theirs", "changed"].append((subject, ours, theirs, ABSENT))
+            elif there.is_plain and subject not in there.changed:
+                found[space, "ours", "changed"].append((subject, ours, theirs, ABSENT))
+            else:
+                seen = True
+                unclear.append(_Pair(subject, space, ours, theirs, seen, seen, ours, theirs))
+        return unclear
+
     def pairs_apart(self, pairs: Sequence[_Pair]) -> list[_Pair]:
         """Return the pairs whose two versions differ in content."""
-        self.load([pair for pair in pairs if pair.ours_seen and pair.theirs_seen])
-        alike = self.bases.loaded.are_alike
+        compared = [pair.held for pair in pairs if pair.ours_seen and pair.theirs_seen]
+        apart = {each[0] for each in self.apart(compared)}
         return [
             pair
             for pair in pairs
-            if not (pair.ours_seen and pair.theirs_seen and alike(pair.ours_held, pair.theirs_held))
+            if pair.subject in apart or not (pair.ours_seen and pair.theirs_seen)
         ]
 
-    def load(self, pairs: Sequence[_Pair]) -> None:
+    def apart(self, pairs: Sequence[_HeldVersions]) -> Iterable[_HeldVersions]:
+        """Return the records whose two versions differ in content."""
+        self.load(pairs)
+        differ = self.bases.loaded.differ([each[2] for each in pairs], [each[3] for each in pairs])
+        return compress(pairs, differ)
+
+    def load(self, pairs: Sequence[_HeldVersions]) -> None:
         """Read what is held of some records."""
         if pairs:
             loaded = self.bases.loaded
-            keys = loaded.read_keys(self.reader.records, [pair.subject for pair in pairs])
-            spaces = {number: self.space(number) for number in {pair.space for pair in pairs}}
-            versions = []
-            for pair in pairs:
-                name = spaces[pair.space], keys[pair.subject]
-                if pair.ours_held:
-                    versions.append((pair.ours_held, name))
-                if pair.theirs_held:
-                    versions.append((pair.theirs_held, name))
-            loaded.read(self.reader.log, versions)
+            keys = loaded.read_keys(self.reader.records, [each[0] for each in pairs])
+            spaces = {number: self.space(number) for number in {each[1] for each in pairs}}
+            loaded.read(
+                self.reader.log,
+                [(spaces[each[1]], keys[each[0]]) for each in pairs],
+                [each[2] or None for each in pairs],
+                [each[3] or None for each in pairs],
+            )
 
     def plain_base(self, pair: _Pair) -> int:
         """Return the base of a record if it is known without a search.
@@ -581,7 +636,7 @@ class _Comparer:
     def group_by_content(self, pair: _Pair, common: Sequence[Cut]) -> None:
         """Group a difference by what the base and the branches say."""
         space = self.space(pair.space)
-        self.load([pair])
+        self.load([pair.held])
         self.bases.load([cut.limit for cut in common])
         ours = self.bases.side_of(pair.subject, self.here.end, pair.ours_held or None)
         theirs = self.bases.side_of(pair.subject, self.there.end, pair.theirs_held or None)
@@ -757,17 +812,14 @@ class _Merger:
         names, held = self.names(rows), self.sides(rows)
         self.bases.loaded.read(
             self.reader.log,
-            (
-                (at, names[subject])
-                for subject, sides in held.items()
-                for at in (sides.ours, sides.theirs)
-                if at is not None
-            ),
+            [*names.values()],
+            [sides.ours for sides in held.values()],
+            [sides.theirs for sides in held.values()],
         )
-        alike = self.bases.loaded.are_alike
-        apart = {
-            subject: sides for subject, sides in held.items() if not alike(sides.ours, sides.theirs)
-        }
+        differ = self.bases.loaded.differ(
+            [sides.ours for sides in held.values()], [sides.theirs for sides in held.values()]
+        )
+        apart = dict(compress(held.items(), differ))
         changed = self.find_changed(apart, lineages)
         gone = [subject for subject, sides in apart.items() if sides.theirs is None]
         deletions = self.deletions(self.bases, gone) if gone else {}

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from stratagem.deferred_modules import hashlib
-from stratagem.engine.events import Space, content_hash, encode_names
+from stratagem.engine.events import Space, content_hash
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Version
 from stratagem.storage.relational.session import Shape
@@ -53,28 +55,22 @@ def verified_payloads(
 ) -> dict[int, bytes | None]:
     """Return the payloads of some rows, by sequence, once each is found to be what was written.
 
-    It does what `verify` does, without a call for each of thousands; the names of a record are
-    written once for rows of it that follow each other.
+    It does what `verify` does, without a call for each of thousands.
     """
-    found: dict[int, bytes | None] = {}
-    sha256 = hashlib.sha256
-    last: tuple[Space, str] | None = None
-    prefix = b""
+    sha256, dumps, newline = hashlib.sha256, orjson.dumps, orjson.OPT_APPEND_NEWLINE
     for sequence, payload, salt, content in rows:
-        name = names[sequence]
-        if name is not last:
-            last, prefix = name, encode_names(*name)
+        (kind, namespace), key = names[sequence]
         try:
             if payload is None or salt is None:
                 genuine = payload is salt
             else:
+                prefix = dumps((kind, namespace, key), option=newline)
                 genuine = sha256(salt + prefix + payload).digest() == content
         except TypeError:
             genuine = False
         if not genuine:
             raise altered_event(sequence)
-        found[sequence] = payload
-    return found
+    return {row[0]: row[1] for row in rows}
 
 
 def verify(row: ContentRow, space: Space | None, key: str | None) -> None:
