@@ -91,6 +91,23 @@ def test_an_altered_value_is_never_read_as_if_it_were_right(
     assert "stratagem doctor" in refused.value.hint
 
 
+@pytest.mark.parametrize("column", ["payload", "salt", "content_hash"])
+def test_a_value_that_is_altered_after_diffs_is_not_shown_by_the_next(
+    path: Path, column: str
+) -> None:
+    with stratagem.open(str(path), embedder="none") as db:
+        db.memory.fork("edited")
+        db.memory.store("key 3", "another", branch="edited")
+        shown = [db.memory.diff("edited").results for _ in range(3)][-1]
+        tamper(path, f"UPDATE events SET {column} = CAST({column} || ' ' AS BLOB) WHERE seq > 1")  # noqa: S608
+
+        with pytest.raises(DatabaseCorrupt) as refused:
+            db.memory.diff("edited")
+
+    assert [change.after for change in shown] == ["another"]
+    assert "was altered" in str(refused.value)
+
+
 def test_an_altered_result_is_not_given_to_whoever_repeats_the_request(path: Path) -> None:
     tamper(path, "UPDATE requests SET result = CAST('{}' AS BLOB) WHERE request = 'r3'")
 

@@ -15,7 +15,7 @@ from stratagem.storage.relational.verification import (
     PAYLOAD_ROW,
     ContentRow,
     missing_event,
-    verified_payloads,
+    recognise_payloads,
     verified_version,
     verify,
 )
@@ -79,6 +79,8 @@ class SqlLog:
 
     __slots__ = ("_queries",)
 
+    _check_payloads = staticmethod(recognise_payloads)
+
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
 
@@ -131,7 +133,8 @@ class SqlLog:
         # In order: events that lie beside each other are found without a search for each.
         array = self._queries.array(sorted(names))
         rows = self._queries.rows(PAYLOAD_ROW, "record_payloads", array)
-        found = verified_payloads(rows, names)
+        self._check_payloads(rows, names)
+        found = {row[0]: row[1] for row in rows}
         if len(found) < len(names):
             _refuse_missing(found, names)
         return found

@@ -14,6 +14,7 @@ from stratagem.storage.relational.appender import Appender
 from stratagem.storage.relational.branches import SqlBranchWriter
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.receiver import Receiver
+from stratagem.storage.relational.verification import verify_payloads
 from stratagem.storage.relational.writer import SqlWriter
 
 __all__ = ["SqlTransaction"]
@@ -23,6 +24,9 @@ class _TransactionLog(SqlLog):
     """The log of a transaction: its head is known without asking the database."""
 
     __slots__ = ("_appender",)
+
+    # A merge reads each content once: there is nothing to recognise it for.
+    _check_payloads = staticmethod(verify_payloads)
 
     def __init__(self, writer: SqlWriter, appender: Appender) -> None:
         super().__init__(writer.queries)
