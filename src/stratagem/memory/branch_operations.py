@@ -509,11 +509,12 @@ class BranchOperations(BoundSystem):
     ) -> dict[str, Any]:
         """Return the changes of a merge as they are visible now, without expired records."""
         now = self._store.now()
-        kinds = reader.kinds.record
+        spaces = {each.space for each in found.changes}
+        kinds = {space: reader.kinds.record(space.kind) for space in spaces}
         shown = [
             seen
             for each in found.changes
-            if (seen := each.visible_at(kinds(each.space.kind), now)) is not None
+            if (seen := each.visible_at(kinds[each.space], now)) is not None
         ]
         may_see = {space: self._may_see(space) for space in {each.space for each in shown}}
         return {

@@ -130,7 +130,7 @@ class RecordDifference(NamedTuple):
 
         None if nothing is.
         """
-        expiry, before, after = kind.expiry, self.before, self.after
+        expiry, (_space, _key, before, after, _side, _base) = kind.expiry, self
         gone, ended = _has_expired(before, expiry, now), _has_expired(after, expiry, now)
         before, after = ABSENT if gone else before, ABSENT if ended else after
         if before is ABSENT and after is ABSENT:
@@ -441,16 +441,15 @@ class _Comparer:
         pairs = self.pairs(rows) + self.pairs(theirs, swapped=True)
         # From cheap to costly: most bases follow from the versions at hand, others are confirmed by
         # a lookup for all of them, and only disputed ones have to be searched for.
-        unclear = self.group_lasting()
-        unclear += [
+        disputed = self.group_lasting()
+        unclear = [
             pair
             for pair in self.pairs_apart(pairs)
             if not self.group_by_version(pair, self.plain_base(pair))
         ]
         likely = [self.likely_base(pair) for pair in unclear]
-        lineages = self.here.lineage, self.there.lineage
-        is_known = self.bases.find_undisputed(likely, self.known, lineages)
-        disputed = [
+        is_known = self.find_undisputed(likely)
+        disputed += [
             pair
             for pair, base in zip(unclear, likely, strict=True)
             if base not in is_known or not self.group_by_version(pair, _held_version(pair, base))
@@ -458,6 +457,11 @@ class _Comparer:
         if disputed:
             self.group_disputed(disputed)
         return self.comparison()
+
+    def find_undisputed(self, versions: Sequence[int | None]) -> Collection[int | None]:
+        """Return those of some versions that are the base of their record for certain."""
+        lineages = self.here.lineage, self.there.lineage
+        return self.bases.find_undisputed(versions, self.known, lineages)
 
     def group_disputed(self, pairs: Sequence[_Pair]) -> None:
         """Group the records whose base has to be looked for."""
@@ -558,19 +562,29 @@ class _Comparer:
         return pairs
 
     def group_lasting(self) -> list[_Pair]:
-        """Group the lasting pairs that differ in content; return those whose base is unclear."""
+        """Group the lasting pairs that differ in content; return those whose base is disputed.
+
+        The base is found as that of other pairs: by `plain_base`, or as the `likely_base`.
+        """
         here, there, found = self.here, self.there, self.found
         unclear = []
-        for subject, space, ours, theirs in self.apart(self.lasting):
-            # As in `plain_base`.
+        for pair in self.apart(self.lasting):
+            subject, space, ours, theirs = pair
             if here.is_plain and subject not in here.changed:
                 found[space, "theirs", "changed"].append((subject, ours, theirs, ABSENT))
             elif there.is_plain and subject not in there.changed:
                 found[space, "ours", "changed"].append((subject, ours, theirs, ABSENT))
             else:
-                seen = True
-                unclear.append(_Pair(subject, space, ours, theirs, seen, seen, ours, theirs))
-        return unclear
+                unclear.append(pair)
+        likely = [each[3] if each[0] in here.changed else each[2] for each in unclear]
+        is_known, seen, disputed = self.find_undisputed(likely), True, []
+        for (subject, space, ours, theirs), base in zip(unclear, likely, strict=True):
+            if base in is_known:
+                side: ChangedBy = "theirs" if base == ours else "ours"
+                found[space, side, "changed"].append((subject, ours, theirs, ABSENT))
+            else:
+                disputed.append(_Pair(subject, space, ours, theirs, seen, seen, ours, theirs))
+        return disputed
 
     def pairs_apart(self, pairs: Sequence[_Pair]) -> list[_Pair]:
         """Return the pairs whose two versions differ in content."""
@@ -810,16 +824,9 @@ class _Merger:
     ) -> None:
         """Merge the records that the source has changed, or whose changes it has learnt of."""
         names, held = self.names(rows), self.sides(rows)
-        self.bases.loaded.read(
-            self.reader.log,
-            [*names.values()],
-            [sides.ours for sides in held.values()],
-            [sides.theirs for sides in held.values()],
-        )
-        differ = self.bases.loaded.differ(
-            [sides.ours for sides in held.values()], [sides.theirs for sides in held.values()]
-        )
-        apart = dict(compress(held.items(), differ))
+        _shown, ours, theirs = zip(*held.values(), strict=True)
+        self.bases.loaded.read(self.reader.log, [*names.values()], ours, theirs)
+        apart = dict(compress(held.items(), self.bases.loaded.differ(ours, theirs)))
         changed = self.find_changed(apart, lineages)
         gone = [subject for subject, sides in apart.items() if sides.theirs is None]
         deletions = self.deletions(self.bases, gone) if gone else {}
@@ -835,11 +842,13 @@ class _Merger:
     def names(self, rows: Sequence[ComparedSubject]) -> dict[int, _RecordName]:
         spaces = self.reader.records.spaces()
         keys = self.bases.loaded.read_keys(self.reader.records, [row[0] for row in rows])
-        return {row[0]: _RecordName(spaces[row[1]], keys[row[0]]) for row in rows}
+        return {row[0]: _new_tuple(_RecordName, (spaces[row[1]], keys[row[0]])) for row in rows}
 
     def sides(self, rows: Sequence[ComparedSubject]) -> dict[int, _RecordSides]:
         return {
-            subject: _RecordSides(ours, None if gone else ours, None if theirs_gone else theirs)
+            subject: _new_tuple(
+                _RecordSides, (ours, None if gone else ours, None if theirs_gone else theirs)
+            )
             for subject, _space, theirs, theirs_gone, _ends, ours, gone, _theirs_ends in rows
         }
 
@@ -885,9 +894,20 @@ class _Merger:
         self, subject: int, name: _RecordName, sides: _RecordSides, origin: int | None
     ) -> None:
         """Take over the source's version of a record that the target has not changed."""
-        contents = self.bases.loaded.contents
+        contents, (space, key) = self.bases.loaded.contents, name
         ours, theirs = contents[sides.ours], contents[sides.theirs]
-        self.write(name, ours, theirs, origin, repeated=sides.theirs, subject=subject)
+        if theirs is ABSENT:
+            self.write(name, ours, theirs, origin, repeated=sides.theirs, subject=subject)
+            return
+        # As `write` does with a value: there may be thousands.
+        kind, content = self.kind(space), cast("Mapping[str, Any]", theirs)
+        assert kind.writes is not None, f"{space.kind} records cannot be merged"
+        if kind.validate is not None:
+            kind.validate(content)
+        self.merge.drafts.append(
+            Draft(kind.writes, content, space, key, origin, sides.theirs, subject)
+        )
+        self.merge.changes.append(RecordDifference(space, key, ours, theirs))
 
     def deletions(self, bases: _Bases, subjects: Sequence[int]) -> dict[int, int]:
         """Return the versions by which the source has deleted some subjects, or learnt of that."""
@@ -1480,8 +1500,9 @@ def _is_same_side(one: Base, other: Base) -> bool:
 
 
 def _has_expired(side: Side, expiry: str | None, now: int) -> bool:
-    ends = expiry_of(side, expiry)
-    return ends is not None and ends <= now
+    # As `expiry_of`, which would be another call for each of thousands.
+    ends = side.get(expiry) if expiry is not None and type(side) is dict else None
+    return ends is not None and cast("int", ends) <= now
 
 
 def _describe(conflict: RecordConflict) -> dict[str, Any]:
