@@ -69,7 +69,11 @@ class Page(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A version that was found, and what is shown of it."""
+    """A version that was found, what is shown of it, and what it has of the query.
+
+    `present` are the terms asked for that it has, and `covered` is how much of the query they are.
+    `near` is how near a text of a few words is; NaN for a longer one.
+    """
 
     ranked: Ranked
     event: EventContent
@@ -79,6 +83,14 @@ class _Found(NamedTuple):
     value: Any
     text: str
     excerpt: Excerpt
+    present: set[str]
+    covered: float
+    near: float
+
+    @property
+    def key_and_text(self) -> tuple[str | None, str]:
+        """What is compared word for word where the text is short."""
+        return (self.title, f"{self.title} {self.text}") if self.is_entry else (None, self.text)
 
     @property
     def place(self) -> NamedPlace:
@@ -92,7 +104,6 @@ class _Judgement(NamedTuple):
     score: float
     covered: float
     alike: float
-    present: set[str]
 
 
 class HitReader:
@@ -137,8 +148,9 @@ class HitReader:
             # Where few are good enough, a server is not asked for a few at a time.
             size *= 2
             events = self._reader.log.contents([ranked.sequence for ranked in group])
-            for ranked in group:
-                each = self._open(ranked, events[ranked.sequence])
+            opened = [self._open(ranked, events[ranked.sequence]) for ranked in group]
+            self._embed_unsure(opened)
+            for each in opened:
                 judged = self._judge(each)
                 score = judged.score
                 is_hit = score >= self._floor(each)
@@ -163,7 +175,35 @@ class HitReader:
         value = content["value" if is_entry else "data"]
         text = values.text_of(value) if is_entry else event_text(value)
         shown = excerpt(text, self._asked, ranked.passage)
-        return _Found(ranked, event, content, is_entry, title, value, text, shown)
+        present = shown.terms
+        if len(present) < len(self._asked):
+            present = present | analysis.find_terms(title, self._asked)
+        covered = self._coverage.of(present)
+        near = math.nan
+        if len(text) <= relevance.SHORT_CHARS_MAX:
+            near = self._nearness(ranked.cosine, is_entry=is_entry)
+        return _Found(
+            ranked, event, content, is_entry, title, value, text, shown, present, covered, near
+        )
+
+    def _nearness(self, cosine: float, *, is_entry: bool) -> float:
+        """Return how near a text of a few words is; NaN where that is not known."""
+        nearness = self._ranking.nearness
+        if nearness is None:
+            return math.nan
+        near = nearness.of_cosine(cosine)
+        return near if is_entry else near - relevance.LABEL_NEARNESS
+
+    def _embed_unsure(self, found: Sequence[_Found]) -> None:
+        """Embed at once the entries that are compared word for word when they are judged."""
+        nearness = self._ranking.nearness
+        unsure = [
+            each.key_and_text
+            for each in found
+            if each.covered < relevance.UNSURE and each.is_entry and not math.isnan(each.near)
+        ]
+        if nearness is not None and unsure:
+            nearness.embed(unsure)
 
     def _floor(self, found: _Found) -> float:
         if self._min_score is not None:
@@ -171,45 +211,32 @@ class HitReader:
         return relevance.floor(found.event.space.kind, found.ranked.cosine)
 
     def _judge(self, found: _Found) -> _Judgement:
-        present = found.excerpt.terms
-        if len(present) < len(self._asked):
-            present = present | analysis.find_terms(found.title, self._asked)
-        covered = self._coverage.of(present)
-        near = self._nearness(found)
+        covered, near = found.covered, found.near
         if math.isnan(near):
             alike = relevance.likeness(found.ranked.cosine)
         else:
-            alike = self._likeness_of_short(found, covered, near)
+            alike = self._likeness_of_short(found)
         score = relevance.score(covered, alike)
         alone = found.content.get("session") is None or found.ranked.passage is None
         if score < relevance.UNSURE and not alone:
             # Some words that match may not be its own, but of the messages before it.
-            covered = self._coverage.of(present, self._lent_terms(found))
+            covered = self._coverage.of(found.present, self._lent_terms(found))
             score = relevance.score(covered, alike)
-        return _Judgement(score, covered, alike, present)
+        return _Judgement(score, covered, alike)
 
-    def _nearness(self, found: _Found) -> float:
-        """Return how near a text of a few words is; NaN for a longer one."""
-        nearness = self._ranking.nearness
-        if nearness is None or len(found.text) > relevance.SHORT_CHARS_MAX:
-            return math.nan
-        near = nearness.of_cosine(found.ranked.cosine)
-        return near if found.is_entry else near - relevance.LABEL_NEARNESS
-
-    def _likeness_of_short(self, found: _Found, covered: float, near: float) -> float:
-        nearness = self._ranking.nearness
-        if nearness is None or covered >= relevance.UNSURE:
+    def _likeness_of_short(self, found: _Found) -> float:
+        nearness, near = self._ranking.nearness, found.near
+        if nearness is None or found.covered >= relevance.UNSURE:
             return relevance.short_likeness(near)
-        text = found.text
-        if found.is_entry:
-            text = f"{found.title} {text}"
-            near = max(near, (near + nearness.of_key(found.title, text)) / 2)
+        key, text = found.key_and_text
+        if key is not None:
+            near = max(near, (near + nearness.of_key(key, text)) / 2)
         near += nearness.question.support(found.text)
         alike = relevance.short_likeness(near)
-        if not alike or relevance.score(covered, alike) < self._floor(found):
+        if not alike or relevance.score(found.covered, alike) < self._floor(found):
             # It is no hit already, and missing words can only lower its score.
             return alike
-        near -= nearness.question.objection(nearness.of_words(text))
+        near -= nearness.question.objection(nearness.of_words(text, key))
         return relevance.short_likeness(near)
 
     def _lent_terms(self, found: _Found) -> set[str]:
@@ -239,14 +266,14 @@ class HitReader:
         own = {each.event.sequence for each, _ in found}
         return [self._hit(each, judged, own) for each, judged in found]
 
-    def _why(self, judged: _Judgement) -> WhyFound | None:
+    def _why(self, found: _Found, judged: _Judgement) -> WhyFound | None:
         if not self._explain:
             return None
         return WhyFound(
             round(judged.covered, _SCORE_DIGITS),
             round(judged.alike, _SCORE_DIGITS),
-            sorted(self._asked & judged.present),
-            sorted(self._asked - judged.present),
+            sorted(self._asked & found.present),
+            sorted(self._asked - found.present),
         )
 
     def _hit(self, found: _Found, judged: _Judgement, own: set[int]) -> Hit:
@@ -270,7 +297,7 @@ class HitReader:
             chars=len(found.text) if passage is not None else None,
             source=content.get("source"),
             trust=content.get(TRUST),
-            why=self._why(judged),
+            why=self._why(found, judged),
         )
         if "expires_at" in content:
             hit.expires = moments.iso(content["expires_at"])

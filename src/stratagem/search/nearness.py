@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,9 @@ _IDENTICAL_COSINE: Final = 0.999
 # Of nonsense one word in three is known by chance ("aaaa", "ttyl").
 _KNOWN_SHARE: Final = 0.5
 
+# A logged event has no key.
+_KeyAndText = tuple[str | None, str]
+
 
 class Nearness:
     """Compares entries of a few words with one query."""
@@ -40,7 +44,7 @@ class Nearness:
         self._query = vector
         self._usual: tuple[float, float] | None = None
         self._word_vectors: _WordVectors | None = None
-        self._words: _EmbeddedWords | None = None
+        self._entries: dict[_KeyAndText, _EmbeddedEntry] = {}
 
     @cached_property
     def question(self) -> Question:
@@ -58,22 +62,39 @@ class Nearness:
         mean, deviation = self._usual or self._measure()
         return (cosine - mean) / deviation
 
+    def embed(self, entries: Iterable[_KeyAndText]) -> None:
+        """Embed entries that are compared next: all at once take little more than one of them."""
+        usual = self._embedder.usual_vectors()
+        parts: list[tuple[_KeyAndText, list[str], list[str]]] = []
+        texts: list[str] = []
+        for key, text in entries:
+            keys = [] if key is None else _parts_of_key(key)
+            words = [] if usual is None else telling_words(text)
+            parts.append(((key, text), keys, words))
+            texts += keys
+            texts += words
+        if usual is not None and self._word_vectors is None:
+            texts += self.question.words
+        rows = self._embedder.embed_words(texts)
+        begin = 0
+        for entry, keys, words in parts:
+            middle = begin + len(keys)
+            end = middle + len(words)
+            self._entries[entry] = _EmbeddedEntry(rows[begin:middle], words, rows[middle:end])
+            begin = end
+        if usual is not None and self._word_vectors is None:
+            self._word_vectors = _WordVectors(rows[begin:], usual)
+
     def of_key(self, key: str, text: str) -> float:
         """Return how much nearer to the query a key, or its last part, is than is usual.
 
-        `text` is what `of_words` compares next, as it mostly does: one call embeds all.
+        `text` is that of the entry, whose words are mostly compared next.
         """
-        last = _SEPARATOR.split(key)[-1]
-        keys = [key] if last == key else [key, last]
-        rows = self._embed_with(keys, text)
-        return self.of_cosine(float((rows @ self._query).max()))
+        return self.of_cosine(float((self._vectors_of(key, text).keys @ self._query).max()))
 
-    def of_words(self, text: str) -> dict[str, float]:
+    def of_words(self, text: str, key: str | None = None) -> dict[str, float]:
         """Return how near the nearest word of a text is to each telling word of the query."""
-        if self._words is None or self._words.text != text:
-            self._embed_with([], text)
-        assert self._words is not None
-        _, words, rows = self._words
+        _, words, rows = self._vectors_of(key, text)
         if self._word_vectors is None or not words:
             return dict.fromkeys(self.question.words, -math.inf)
         nearest = self._word_vectors.nearest(rows)
@@ -83,16 +104,11 @@ class Nearness:
             for asked, near in zip(self.question.words, nearest, strict=True)
         }
 
-    def _embed_with(self, keys: list[str], text: str) -> NDArray[np.float32]:
-        """Return the vectors of keys; embed the words of a text, and those of the query, too."""
-        usual = self._embedder.usual_vectors()
-        words = [] if usual is None else telling_words(text)
-        asked = self.question.words if usual is not None and self._word_vectors is None else []
-        rows = self._embedder.embed_words([*keys, *words, *asked])
-        if usual is not None and self._word_vectors is None:
-            self._word_vectors = _WordVectors(rows[len(keys) + len(words) :], usual)
-        self._words = _EmbeddedWords(text, words, rows[len(keys) : len(keys) + len(words)])
-        return rows[: len(keys)]
+    def _vectors_of(self, key: str | None, text: str) -> _EmbeddedEntry:
+        entry = (key, text)
+        if entry not in self._entries:
+            self.embed([entry])
+        return self._entries[entry]
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""
@@ -113,10 +129,10 @@ class Nearness:
         return known > 0 and known >= _KNOWN_SHARE * len(words)
 
 
-class _EmbeddedWords(NamedTuple):
-    """A text, its telling words, and their vectors."""
+class _EmbeddedEntry(NamedTuple):
+    """The vectors of a key and its last part, the telling words of a text, and their vectors."""
 
-    text: str
+    keys: NDArray[np.float32]
     words: list[str]
     rows: NDArray[np.float32]
 
@@ -135,3 +151,8 @@ class _WordVectors:
         highest = (self._vectors @ others.T).max(axis=1)
         nearness: list[float] = ((highest - self._means) / self._deviations).tolist()
         return nearness
+
+
+def _parts_of_key(key: str) -> list[str]:
+    last = _SEPARATOR.split(key)[-1]
+    return [key] if last == key else [key, last]

@@ -72,3 +72,21 @@ def test_pieces_of_unknown_words_are_near_to_nothing(text: str) -> None:
     nonsense = Nearness(embedder, text, embedder.embed([text])[0])
 
     assert nonsense.of_cosine(0.9) == nonsense.of_key("city", "city Oslo") == -float("inf")
+
+
+def test_entries_that_are_embedded_together_are_as_near_as_each_by_itself() -> None:
+    embedder = StaticEmbedder()
+    query = "where do the tenants of Jonas live?"
+    entries = [(key, f"{key} {value}") for key, value in SETTINGS.items()]
+
+    def ask() -> Nearness:
+        return Nearness(embedder, query, embedder.embed([query])[0])
+
+    together = ask()
+    together.embed([*entries, (None, "the landlord of Oslo")])
+
+    for key, text in entries:
+        assert together.of_key(key, text) == ask().of_key(key, text)
+        assert together.of_words(text, key) == ask().of_words(text, key)
+    text = "the landlord of Oslo"
+    assert together.of_words(text) == ask().of_words(text)
