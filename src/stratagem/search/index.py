@@ -300,17 +300,20 @@ class Index:
         So a search sees the latest writes. A snapshot tells whether any texts wait, and mostly none
         do: a server that was asked beforehand would be asked once more.
         """
-        store = self._store
+        store, vectors = self._store, self._vectors
         assert store is not None, "texts are searched in a store"
-        if self._vectors is not None:
-            self._vectors.check(store.reader())
-        settles = self._vectors is not None and not store.read_only
+        settles = vectors is not None and not store.read_only
         with store.snapshot() as reader:
+            known = vectors is None or vectors.belongs_to(reader.log)
             waiting = reader.vectors.pending_count() if settles else 0
-            if not waiting:
+            if known and not waiting:
                 yield reader
                 return
-        self._settle(waiting)
+        if vectors is not None and not known:
+            # What another thread has read meanwhile may be newer than that snapshot.
+            vectors.check(store.reader())
+        if waiting:
+            self._settle(waiting)
         with store.snapshot() as reader:
             yield reader
 
@@ -434,7 +437,7 @@ class Index:
         if meaning.nearest is not None:
             near = meaning.nearest(meaning.vector, meaning.depth)
             cosines = vectors.cosines(reader, words.sequences, meaning.vector)
-            return _Compared(near, words, cosines)
+            return _Compared(_leave_out(near, words.sequences), words, cosines)
         assert isinstance(vectors, stored_vectors.StoredVectors)
         near, cosines = vectors.compare(
             reader,
@@ -445,7 +448,7 @@ class Index:
             tags=scope.tags,
             depth=meaning.depth,
         )
-        return _Compared(near, words, cosines)
+        return _Compared(_leave_out(near, words.sequences), words, cosines)
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> tuple[list[str], int]:
         """Drop the terms that occur in too many texts to be selective.
@@ -557,7 +560,7 @@ class _Meaning(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """What is nearest to a query, and the texts that have any of its words with their cosines.
+    """The texts that have any of a query's words with their cosines, and which others are nearest.
 
     Where the cosines are estimates, `exact` gives those of some versions as they are.
     """
@@ -641,18 +644,23 @@ def _first_of_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return first
 
 
-def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float64]]:
-    """Return the union of two lists, each version once, with both its scores."""
-    near, lexical, cosine, _ = found
-    there = set(lexical.sequences.tolist())
+def _leave_out(near: Nearest, known: NDArray[np.int64]) -> Nearest:
+    """Return what is nearest without the versions that are known already."""
+    there = set(known.tolist())
     more = [place for place, each in enumerate(near.sequences.tolist()) if each not in there]
-    count = len(more)
+    return text_vectors.Nearest(near.sequences[more], near.cosines[more])
+
+
+def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float64]]:
+    """Return the union of two lists, with both scores of each version."""
+    near, lexical, cosine, _ = found
+    count = len(near.sequences)
     both = MatchedTexts(
-        np.concatenate((lexical.sequences, near.sequences[more])),
+        np.concatenate((lexical.sequences, near.sequences)),
         np.concatenate((lexical.bm25, np.zeros(count))),
         np.concatenate((lexical.passages, np.full(count, -1))),
     )
-    return both, np.concatenate((cosine, near.cosines[more])).astype(np.float64)
+    return both, np.concatenate((cosine, near.cosines)).astype(np.float64)
 
 
 def _find_best(

@@ -21,7 +21,7 @@ from stratagem import limits
 from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
 from stratagem.search.vectors import Nearest, VectorCache
-from stratagem.storage.contract import Reader, VectorComparer
+from stratagem.storage.contract import LogReader, Reader, VectorComparer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,12 +137,17 @@ class StoredVectors:
         known = _comparer(reader).cosines(sequences.tolist(), query.tobytes())
         return np.array([known.get(at, np.nan) for at in sequences.tolist()], np.float32)
 
+    def belongs_to(self, log: LogReader) -> bool:
+        """Whether the copy is not of another log, as far as was looked lately."""
+        now = time.monotonic()
+        if now - self._checked_at < _CHECK_SECONDS:
+            return True
+        self._checked_at = now
+        return self._copy.belongs_to(log)
+
     def check(self, reader: Reader) -> None:
         """Discard the copy if it is of another log; `reader` has to see the newest state."""
-        now = time.monotonic()
-        if now - self._checked_at >= _CHECK_SECONDS:
-            self._copy.check(reader)
-            self._checked_at = now
+        self._copy.check(reader)
 
     def discard(self) -> None:
         """Forget the copy; it is read from the database again when next needed."""

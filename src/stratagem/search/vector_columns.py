@@ -403,7 +403,7 @@ class VectorSnapshot:
         for begin in range(0, len(rows), _ESTIMATED):
             vectors = quantized[begin : begin + _ESTIMATED].astype(np.float32)
             _compare(vectors, query, products[begin : begin + _ESTIMATED])
-        products *= self.step[rows]
+        products *= self.step.take(rows)
         return products
 
     def _pick_quantized(self, rows: NDArray[np.int64], own: OwnRows) -> NDArray[np.int8]:

@@ -106,9 +106,9 @@ class WantedRows(NamedTuple):
 class VectorComparison(NamedTuple):
     """What is nearest to a query, and which of some known versions count, with their cosines.
 
-    `places` are those among the known. A version without a vector is NaN. Where codes chose what
-    was compared, all cosines are estimates, within a hundredth, and `exact` gives those of some
-    versions as they are.
+    None of these is among the nearest. `places` are those among the known. A version without a
+    vector is NaN. Where codes chose what was compared, all cosines are estimates, within a
+    hundredth, and `exact` gives those of some versions as they are.
     """
 
     near: Nearest
@@ -176,8 +176,8 @@ class VectorCache:
         """Return the visible versions nearest to a query, nearest first, and how near some are.
 
         `spaces` and `sequences`, where given, are the only ones that count as nearest. Of the
-        `known` versions all count, or only the `best` of those that can be seen, as far as their
-        vectors tell (`knows_what_is_shown`).
+        `known` versions, which are left out of the nearest, all count, or only the `best` of those
+        that can be seen, as far as their vectors tell (`knows_what_is_shown`).
         """
 
         def search() -> VectorComparison:
@@ -231,11 +231,16 @@ class VectorCache:
         count = depth
         while True:
             rows, cosines, known = self._cosines_for(snapshot, wanted, count)
-            best = _highest(cosines, snapshot.sequence[rows], count)
-            found, cosines = snapshot.sequence[rows[best]], cosines[best]
-            kept = _visible(reader.records, view, found)
-            if kept.sum() >= depth or len(best) == len(wanted.rows):
-                return Nearest(found[kept][:depth], cosines[kept][:depth]), known
+            best = _highest(cosines, snapshot.sequence.take(rows), count)
+            best_rows = rows.take(best)
+            found = snapshot.sequence.take(best_rows)
+            seen = _find_visible(reader.records, view, found)
+            if len(seen) >= depth or len(best) == len(wanted.rows):
+                is_known = np.zeros(snapshot.count, bool)
+                is_known[wanted.known[1]] = True
+                near = seen[:depth]
+                near = near[~is_known.take(best_rows.take(near))]
+                return Nearest(found.take(near), cosines.take(best.take(near))), known
             count *= 4
 
     def _cosines_for(
@@ -274,14 +279,21 @@ class VectorCache:
         except VectorsDamagedError:
             return self.cosines(reader, sequences, query)
 
+    def belongs_to(self, log: LogReader) -> bool:
+        """Whether no vectors are known that a log does not have, or has not yet."""
+        with self._lock:
+            columns = self._columns
+        return columns is None or (not self._was_replaced() and _belongs(columns, log))
+
     def check(self, reader: Reader) -> None:
         """Discard vectors of another log: of a database that was put back from a copy, say.
 
         `reader` has to see the newest state.
         """
-        with self._lock:
-            columns = self._columns
-        if columns is None or (not self._was_replaced() and _belongs(columns, reader.log)):
+        if self.belongs_to(reader.log):
+            return
+        columns = self._columns
+        if columns is None:
             return
         with suppress(OSError, VectorsDamagedError), self._exclusive():
             columns.refresh()
@@ -468,13 +480,15 @@ def _best_shown(
     return places[_highest(best.scores[places], known[places], best.limit)]
 
 
-def _visible(records: RecordReader, view: View, sequences: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the versions that their own branch shows are seen in a view."""
+def _find_visible(
+    records: RecordReader, view: View, sequences: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return where the versions are that a view shows, of those that their own branch shows."""
     if knows_what_is_shown(records, view):
-        return np.ones(len(sequences), bool)
+        return np.arange(len(sequences))
     given = sequences.tolist()
     seen = records.visible_among(view, given)
-    return np.fromiter((each in seen for each in given), bool, len(given))
+    return np.array([place for place, each in enumerate(given) if each in seen], np.int64)
 
 
 def _find_rows(
@@ -569,7 +583,12 @@ def _add(columns: VectorColumns, rows: list[VectorRow], codes: Codes) -> None:
 def _belongs(columns: VectorColumns, log: LogReader) -> bool:
     """Whether columns were made from the log that a reader sees: their last event is in it."""
     position = columns.get("position")
-    return not position or columns.get("anchor") == _anchor(log.hash_of(position))
+    if not position:
+        return True
+    head = log.head()
+    # Mostly it is the newest one, which a snapshot knows already.
+    link = head.hash if head.sequence == position else log.hash_of(position)
+    return columns.get("anchor") == _anchor(link)
 
 
 def _anchor(link: bytes | None) -> int:
