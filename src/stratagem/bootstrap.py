@@ -38,6 +38,7 @@ from stratagem.git_branches import memory_branch_of
 from stratagem.joint_memory import (
     is_personal,
     may_miss,
+    name_personal,
     name_personal_keys,
     namespace_of,
     read_both,
@@ -228,7 +229,8 @@ class Runtime:
         if self._personal is None or caller.transaction is not None:
             return self._call(name, arguments, caller)
         if is_personal(arguments, caller.namespace):
-            return self._personal.call(name, without_namespace(arguments), caller)
+            own = self._personal.call(name, without_namespace(arguments), caller)
+            return name_personal(own)
         personal = self._personal
         if not reads_both(name, arguments):
             answer = self._call(name, arguments, caller)

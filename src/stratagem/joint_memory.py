@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import read_cursor
+from stratagem.answers import add_reading_note, is_whole, read_cursor
 
 __all__ = [
     "PERSONAL",
     "is_personal",
     "may_miss",
+    "name_personal",
     "name_personal_keys",
     "namespace_of",
     "read_both",
@@ -29,6 +30,8 @@ Call = Callable[[Mapping[str, Any]], Answer]
 
 PERSONAL: Final = "personal"
 _PROJECT: Final = "project"
+# The branch that nearly all is on, and what the person's own memory calls `personal`.
+_HOME: Final = "default"
 _SEARCH: Final = "strata_search"
 _RECALL: Final = "strata_recall"
 _LIST: Final = "strata_list"
@@ -135,7 +138,10 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     answer.pop("next", None)
     if more:
         answer["next"] = str(skip + k)
-    return answer
+    if is_whole():
+        return answer
+    branch = answer.get("branch", _HOME)
+    return add_reading_note(answer, {"branch": None if branch == _HOME else branch})
 
 
 def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
@@ -197,7 +203,19 @@ def _of(answer: Answer, owner: str) -> Answer:
         answer["results"] = [{**each, "owner": owner} for each in answer["results"]]
     elif answer.get("found"):
         answer["owner"] = owner
-    return answer
+    return name_personal(answer) if owner == PERSONAL else answer
+
+
+def name_personal(answer: Answer) -> Answer:
+    """Return an answer of the person's own memory with the namespace that a project reads it by."""
+    named = {**answer, **_personal_namespace(answer)}
+    if "results" in answer:
+        named["results"] = [{**each, **_personal_namespace(each)} for each in answer["results"]]
+    return named
+
+
+def _personal_namespace(record: Mapping[str, Any]) -> Answer:
+    return {"namespace": PERSONAL} if record.get("namespace") == _HOME else {}
 
 
 def _personal_room(arguments: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -97,6 +98,57 @@ def test_a_long_value_is_shown_by_the_passage_that_matches(call: Call) -> None:
     assert "strata_recall" in answer["note"]
     assert call.recall(key="handbook")["value"] == HANDBOOK
     assert call.recall(key=f"@{event}")["value"] == {"text": HANDBOOK}
+
+
+def read_as_advised(call: Call, answer: dict[str, Any], hit: dict[str, Any]) -> dict[str, Any]:
+    """Recall what a note says to recall, with what the hit and the note name and nothing else."""
+    named = dict(re.findall(r"(branch|as_of) '([^']+)'", answer["note"]))
+    key = hit.get("key") or f"@{hit['sequence']}"
+    return call.recall(key=key, namespace=hit["namespace"], **named)
+
+
+@proves("search:passages")
+@pytest.mark.parametrize("view", [{}, {"as_of": "@3"}, {"branch": "trial"}, {"namespace": "team"}])
+def test_what_is_said_of_a_long_value_reads_that_very_text(
+    call: Call, view: dict[str, str]
+) -> None:
+    call.store(key="plan", value=f"first {HANDBOOK}")
+    call.store(key="plan", value=f"team {HANDBOOK}", namespace="team")
+    call.branch(action="fork", name="trial")
+    call.store(key="plan", value=f"trial {HANDBOOK}", branch="trial")
+    call.store(key="plan", value=f"second {HANDBOOK}")
+
+    answer = call.search(query="wireless network password", **view)
+
+    for hit in answer["results"]:
+        assert read_as_advised(call, answer, hit)["version"] == hit["version"]
+    named = [word for word in ("branch '", "as_of '") if word in answer["note"]]
+    assert len(named) == len(view.keys() & {"branch", "as_of"})
+
+
+@proves("search:passages")
+@pytest.mark.parametrize(
+    "value",
+    [HANDBOOK, f"  {HANDBOOK}", {"role": "user", "text": HANDBOOK}, [{"a": 'ø "1"\n'}, HANDBOOK]],
+)
+def test_a_recall_goes_on_where_the_passage_begins(call: Call, value: Any) -> None:
+    call.store(key="handbook", value=value)
+    call.log(event="note", data=value)
+
+    for hit in call.search(query="wireless network password")["results"]:
+        key = hit.get("key") or f"@{hit['sequence']}"
+        read = call.recall(key=key, cursor=str(hit["passage_at"]), max_chars=1_500)["value"]
+        assert read.startswith(hit["value"])
+
+
+@proves("search:passages")
+def test_a_passage_of_several_fields_has_no_place_in_the_value(call: Call) -> None:
+    call.store(key="rooms", value={f"room{n}": f"The network is Otter-{n}" for n in range(99)})
+
+    (hit,) = call.search(query="room50 Otter-50")["results"]
+
+    assert "Otter-50" in hit["value"]
+    assert "passage_at" not in hit
 
 
 @proves("search:passages")

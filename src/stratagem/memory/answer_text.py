@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import orjson
 
 from stratagem.answers import AS_DATA
+from stratagem.engine.lineage import is_transaction
 
-__all__ = ["AS_DATA", "USUAL_PLACE", "brief", "by_actor", "until", "where", "with_note"]
+__all__ = [
+    "AS_DATA",
+    "USUAL_PLACE",
+    "brief",
+    "by_actor",
+    "part_of",
+    "say_exchange",
+    "searched_view",
+    "until",
+    "where",
+    "with_note",
+]
 
 # The branch and the namespace that nearly everything is in.
 USUAL_PLACE: Final = "default"
@@ -39,7 +51,34 @@ def by_actor(answer: Mapping[str, Any]) -> str:
     words = f", by {answer['actor']}" if answer.get("actor") else ""
     if answer.get("trust"):
         words += f", {answer['trust']}: from {answer.get('source', 'elsewhere')}"
-    return f"{words}, {answer['owner']} memory" if answer.get("owner") else words
+    # The namespace of the person's own memory says it already.
+    told = answer.get("owner") in {None, answer.get("namespace")}
+    return words if told else f"{words}, {answer['owner']} memory"
+
+
+def part_of(hit: Mapping[str, Any]) -> str:
+    """Say of a hit that is shown by a passage how long the whole is, and where that begins."""
+    place = f"; passage_at {hit['passage_at']}" if "passage_at" in hit else ""
+    return f"part of {hit['chars']:,} characters{place}"
+
+
+def say_exchange(hit: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a message that was found replies to, and what was replied to it."""
+    for relation in ("reply_to", "reply"):
+        if other := hit.get(relation):
+            shown = other.get("passage", "see its own hit in this list")
+            yield f"{relation.replace('_', ' ')} @{other['sequence']}: {shown}"
+
+
+def searched_view(answer: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the branch and the moment of a search: without them a recall may read another text."""
+    branch = answer.get("branch", USUAL_PLACE)
+    unusual = None if branch == USUAL_PLACE or is_transaction(branch) else branch
+    return {
+        "branch": given.get("branch") or unusual,
+        "as_of": given.get("as_of"),
+        "transaction": given.get("transaction"),
+    }
 
 
 def with_note(lines: list[str], answer: Mapping[str, Any]) -> str:

@@ -294,6 +294,7 @@ class HitReader:
             session=content.get("session"),
             actor=event.actor,
             passage=passage,
+            passage_at=_place_in_value(found) if passage is not None else None,
             chars=len(found.text) if passage is not None else None,
             source=content.get("source"),
             trust=content.get(TRUST),
@@ -378,6 +379,18 @@ def read_instruction(event: EventContent) -> Instruction:
         None if is_entry else event.sequence,
         event.actor,
     )
+
+
+def _place_in_value(found: _Found) -> int | None:
+    """Return where the passage begins in the text of a value, or in its JSON, as a recall counts.
+
+    None where it has no place there: it is made of several fields.
+    """
+    begin, passage = found.excerpt.begin, found.excerpt.passage
+    if isinstance(found.value, str) or not begin or passage is None:
+        return begin
+    place = orjson.dumps(found.value).decode().find(orjson.dumps(passage).decode()[1:-1])
+    return place if place >= 0 else None
 
 
 def _data(event: EventContent) -> Any:

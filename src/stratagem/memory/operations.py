@@ -8,6 +8,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.answers import (
     add_note,
+    add_reading_note,
     fit_list,
     is_whole,
     minute_of,
@@ -21,6 +22,9 @@ from stratagem.memory.answer_text import (
     USUAL_PLACE,
     brief,
     by_actor,
+    part_of,
+    say_exchange,
+    searched_view,
     until,
     where,
     with_note,
@@ -66,18 +70,15 @@ def _fit_stored(answer: Answer, given: Mapping[str, Any]) -> Answer:
 _NAMESPACES_SAID: Final = 10
 # Of a hit, in words: a passage has about as many.
 _HIT_CHARS: Final = 800
-_READ_ON: Final = (
-    "Long values are shown by the passage that matches best; `chars` is how long they are. Read "
-    "one with strata_recall: its key, or '@' and its sequence."
-)
 
 
 def _fit_found(answer: Answer, given: Mapping[str, Any]) -> Answer:
     """Show long values by their passages, and as many hits as fit."""
     begin = read_cursor(given.get("cursor"))
-    if not is_whole() and any("passage" in hit for hit in answer["results"]):
+    if not is_whole():
         shown = [_by_passage(hit) for hit in answer["results"]]
-        answer = add_note(answer | {"results": shown}, _READ_ON)
+        answer |= {"results": shown}
+        answer = add_reading_note(answer, searched_view(answer, given))
     return fit_list(answer, _budget(given), lambda kept: str(begin + kept))
 
 
@@ -174,16 +175,13 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
         name = f"{hit['name']} [{hit['key']}]"
     lies = f", namespace {hit['namespace']!r}" if hit["namespace"] != namespace else ""
     session = f", session {hit['session']!r}" if hit.get("session") else ""
-    of = f", part of {hit['chars']:,} characters" if hit.get("chars") else ""
+    of = f", {part_of(hit)}" if hit.get("chars") else ""
     yield (
         f"{place}. {name} ({hit['kind']}{lies}{session}, {hit['score']:.2f}, "
         f"{minute_of(hit['timestamp'])}{by_actor(hit)}{until(hit)}{of}): "
         f"{brief(hit.get('passage', hit['value']), _HIT_CHARS)}"
     )
-    for relation in ("reply_to", "reply"):
-        if other := hit.get(relation):
-            shown = other.get("passage", "see its own hit in this list")
-            yield f"   {relation.replace('_', ' ')} @{other['sequence']}: {shown}"
+    yield from (f"   {line}" for line in say_exchange(hit))
 
 
 _FORGET_WORDS: Final = MissWords("was stored", "strata_forget")

@@ -30,12 +30,13 @@ _SPANS_MAX: Final = 1_000
 class Excerpt(NamedTuple):
     """The displayed part of a text: its best passage, the words around matches, the matched terms.
 
-    `passage` is None where the text is short enough to be shown whole.
+    `passage` is None where the text is short enough to be shown whole. `begin` is where it begins.
     """
 
     passage: str | None
     snippet: str
     terms: set[str]
+    begin: int = 0
 
 
 def excerpt(
@@ -50,7 +51,8 @@ def excerpt(
     window = _Window(part, terms, chars_max)
     shown = window.render(before=begin > 0, after=end < len(text))
     whole = begin == 0 and end == len(text)
-    return Excerpt(None if whole else part.strip(), shown, window.terms)
+    begin += len(part) - len(part.lstrip())
+    return Excerpt(None if whole else part.strip(), shown, window.terms, begin)
 
 
 def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPET_CHARS) -> str:

@@ -148,3 +148,38 @@ def test_the_way_to_what_only_ones_own_memory_has_is_told(
         app.root_command().main(["forget", "editor"], prog_name="stratagem")
 
     assert "namespace 'personal'" in capsys.readouterr().out
+
+
+LONG = "This sentence has nothing to do with it and is one of very many like it. " * 400
+
+
+def test_a_hit_is_read_by_its_key_and_namespace_whoever_has_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "store", "plan", f"{LONG} The launch is in May. {LONG}")
+    call(capsys, "log", "note", f"{LONG} The launch was moved. {LONG}")
+    own = ("--namespace", "personal")
+    call(capsys, "store", "plan", f"{LONG} My own launch is in July. {LONG}", *own)
+    call(capsys, "log", "note", f"{LONG} My own launch was moved. {LONG}", *own)
+
+    found = call(capsys, "search", "launch")
+    alone = call(capsys, "search", "launch", *own)
+
+    assert len(found["results"]) == 4
+    for hit in (*found["results"], *alone["results"]):
+        key = hit.get("key") or f"@{hit['sequence']}"
+        read = call(capsys, "recall", key, "--namespace", hit["namespace"])
+        assert hit["value"] in read["value"]
+        assert read["namespace"] == hit["namespace"]
+
+
+def test_how_to_read_a_long_value_is_said_where_only_ones_own_memory_has_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "store", "launch", "The launch is in May")
+    call(capsys, "store", "plan", f"{LONG} My launch is in July.", "--namespace", "personal")
+
+    answer = call(capsys, "search", "launch")
+
+    assert [hit["owner"] for hit in answer["results"] if "chars" in hit] == ["personal"]
+    assert "strata_recall" in answer["note"]

@@ -35,7 +35,9 @@ def entry_facts(answer: Answer) -> str:
 def origin_facts(each: Answer) -> list[str]:
     """Return where something came from and whose memory has it, where that is told."""
     said = [f"{each['trust']}: from {each.get('source', 'elsewhere')}"] if each.get("trust") else []
-    return [*said, f"{each['owner']} memory"] if each.get("owner") else said
+    # The namespace of the person's own memory says it already.
+    told = each.get("owner") in {None, each.get("namespace")}
+    return said if told else [*said, f"{each['owner']} memory"]
 
 
 def printable_value(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,19 +53,14 @@ def recall(
 
 
 def _recall_whole(session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Recall an entry, however long its value is."""
-    from stratagem.answers import plain
-    from stratagem.memory.service import Memory
+    """Recall an entry, however long its value is; with a cursor, a part of it that is not."""
+    from stratagem.answers import whole
 
-    asked_for_part = "cursor" in arguments
-    with session.runtime(must_exist=True) as runtime:
-        answer = runtime.call("strata_recall", dict(arguments), session.caller)
-        if answer.get("truncated") and not asked_for_part:
-            entry = Memory(runtime.foundation, session.caller).recall(
-                arguments["key"], as_of=arguments.get("as_of"), path=arguments.get("path")
-            )
-            answer = {"found": True, **plain(entry)}
-    return answer
+    with (
+        session.runtime(must_exist=True) as runtime,
+        nullcontext() if "cursor" in arguments else whole(),
+    ):
+        return runtime.call("strata_recall", dict(arguments), session.caller)
 
 
 def events(
