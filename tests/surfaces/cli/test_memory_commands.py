@@ -341,6 +341,41 @@ def test_a_list_says_how_to_go_on(cli: Cli) -> None:
     assert [entry["key"] for entry in (*first["results"], *rest["results"])] == ["c", "b", "a"]
 
 
+def test_a_search_with_a_note_still_says_how_to_go_on(cli: Cli) -> None:
+    filler = "This sentence has nothing to do with it. " * 40
+    for key in "abc":
+        cli("store", key, f"{filler} The launch is in May. {filler}")
+
+    said = cli.run("search", "launch", "-k", "2", "--branch", "default")
+    first = said.stdout.splitlines()[0]
+
+    assert "part of 3," in first
+    assert "passage_at " in first
+    assert "`stratagem recall KEY --namespace NAMESPACE" in said.stderr
+    assert "There is more: add --cursor 2." in said.stderr
+
+
+def test_what_was_left_out_for_its_length_is_said_once(cli: Cli) -> None:
+    for key in range(30):
+        cli("store", f"k{key}", f"launch {key} " * 60)
+
+    said = cli.run("search", "launch", "-k", "30", "--max-chars", "2000")
+
+    assert said.stderr.count("--cursor") == 1
+
+
+def test_a_search_shows_the_session_of_a_message_and_its_reply(cli: Cli) -> None:
+    for role, text in (("user", "Where do the puffins nest?"), ("assistant", "On northern cliffs")):
+        cli("log", "message", json.dumps({"role": role, "text": text}), "--session", "trip")
+
+    asked = cli("search", "puffins", "-k", "1")
+    answered = cli("search", "cliffs", "-k", "1")
+
+    assert "session trip" in asked.splitlines()[0]
+    assert "reply @3: On northern cliffs" in asked
+    assert "reply to @2: Where do the puffins nest?" in answered
+
+
 def test_events_are_shown_in_order(cli: Cli) -> None:
     cli("log", "step", '{"n": 1}', "--session", "s")
     cli("log", "note", "two")

@@ -89,14 +89,22 @@ class Invocation:
             return
         if self.hint.renderer:
             output.answer(answer, cast("Render", _load(self.hint.renderer)))
+            said = shell_words(answer.get("note", ""))
         else:
             from stratagem.call_forms import reword_answer
 
             said = self.operation.describe(reword_answer(answer, shell_words), shell_words)
             output.prose(with_own_times(said))
+        self._show_next(answer, said)
+
+    def _show_next(self, answer: Mapping[str, Any], said: str) -> None:
+        """Say how to go on where there is more, unless what was said does."""
         takes_cursor = "cursor" in self.operation.parameters["properties"]
-        if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
-            output.note(f"There is more: add --cursor {answer['next']}.")
+        if not (answer.get("truncated") and answer.get("next") and takes_cursor):
+            return
+        option = f"--cursor {shlex.quote(answer['next'])}"
+        if option not in said:
+            self.session.output.note(f"There is more: add {option}.")
 
 
 def call_operation(session: Session, name: str, arguments: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.answers import plural
+from stratagem.memory.answer_text import part_of, say_exchange
 from stratagem.surfaces.cli.entry_text import entry_facts, origin_facts, printable_value
 from stratagem.surfaces.cli.output import printable, shell_words, when, with_own_times
 
@@ -223,27 +224,38 @@ def show_hits(console: Console, answer: Answer) -> None:
     """Show what a search found: how well it fits, what it is, and why it was found."""
     for hit in answer["results"]:
         title = hit.get("name") or hit.get("key") or f"{hit['event']} @{hit['sequence']}"
-        name = printable(title)
-        facts = [hit["kind"], when(hit["timestamp"])]
-        if hit["namespace"] != "default":
-            facts.insert(1, hit["namespace"])
-        if hit["tags"]:
-            facts.append(f"tags: {', '.join(hit['tags'])}")
-        facts += origin_facts(hit)
         console.print(
             Text.assemble(
                 (bar(hit["score"]), "cyan"),
                 f" {hit['score']:.2f}  ",
-                (name, "bold"),
-                ("  " + printable(" · ".join(facts)), "dim"),
+                (printable(title), "bold"),
+                ("  " + printable(" · ".join(_hit_facts(hit))), "dim"),
             ),
             soft_wrap=True,
         )
         console.print(Padding(_snippet(console, hit["snippet"]), _UNDER_NAME, expand=False))
+        for line in say_exchange(hit):
+            shown = _snippet(console, line)
+            shown.stylize("dim")
+            console.print(Padding(shown, _UNDER_NAME, expand=False))
     if not answer["results"]:
         console.print("Nothing was found. `stratagem list` shows what is stored.")
     elif answer["mode"] == "lexical":
         console.print("Found by words only, not by meaning.", style="dim")
+
+
+def _hit_facts(hit: Answer) -> list[str]:
+    """Return what is known about a hit: where it is, when it was written, and of how much."""
+    facts = [hit["kind"], when(hit["timestamp"])]
+    if hit["namespace"] != "default":
+        facts.insert(1, hit["namespace"])
+    if hit.get("session"):
+        facts.append(f"session {hit['session']}")
+    if hit["tags"]:
+        facts.append(f"tags: {', '.join(hit['tags'])}")
+    if hit.get("chars"):
+        facts.append(part_of(hit))
+    return [*facts, *origin_facts(hit)]
 
 
 def show_fields(console: Console, answer: Answer) -> None:
