@@ -525,10 +525,9 @@ OPERATIONS: tuple[Operation, ...] = (
         commands=(
             CommandHint(
                 ("recall",),
-                "Show what is stored under a key, now or at a past moment.",
+                "Show what is stored under a key, now or at a past moment; without a key, list it.",
                 panel="Memory",
                 positional=("keys",),
-                required=("keys",),
                 single={"keys": "key"},
                 completions={"keys": "keys"},
                 handler="memory.recall",

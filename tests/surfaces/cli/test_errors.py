@@ -70,7 +70,7 @@ def test_a_file_of_somebody_else_is_no_defect(cli: Cli, monkeypatch: pytest.Monk
     ("args", "words"),
     [
         (("serch", "x"), "Did you mean 'search'"),
-        (("recall",), "Missing argument"),
+        (("forget",), "Missing argument"),
         (("recall", "a", "--nope"), "No such option"),
         (("search", "a", "-k", "many"), "not a valid int"),
         (("branch", "explode"), "No such command"),

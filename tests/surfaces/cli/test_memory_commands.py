@@ -341,6 +341,21 @@ def test_a_list_says_how_to_go_on(cli: Cli) -> None:
     assert [entry["key"] for entry in (*first["results"], *rest["results"])] == ["c", "b", "a"]
 
 
+def test_a_recall_without_a_key_lists_what_there_is(cli: Cli) -> None:
+    for key in ("user/city", "user/name", "plan"):
+        cli("store", key, "x", "--tag", key[:4])
+
+    some = cli("recall", "--prefix", "user/", "--order", "key").splitlines()
+    tagged = cli("recall", "--tags", "plan").splitlines()
+    paged = cli.run("recall", "--limit", "2")
+
+    assert [line.split()[0] for line in some] == ["KEY", "user/city", "user/name"]
+    assert [line.split()[0] for line in tagged] == ["KEY", "plan"]
+    assert "There is more: add --cursor" in paged.stderr
+    assert "name its key" in cli.refused("recall", "--raw", code=2)
+    assert "leave the key out" in cli.refused("recall", "plan", "--prefix", "user/", code=2)
+
+
 def test_a_search_with_a_note_still_says_how_to_go_on(cli: Cli) -> None:
     filler = "This sentence has nothing to do with it. " * 40
     for key in "abc":

@@ -48,7 +48,7 @@ NOT_PLAIN = (
     "",
     "--help",
     "--version",
-    "recall",
+    "forget",
     "recall --help",
     "recall city -h",
     "recall city --raw",

@@ -9,7 +9,10 @@ __all__ = ["SUMMARIES"]
 # Each command with the section it stands in.
 SUMMARIES: Final[dict[str, tuple[str, str]]] = {
     "store": ("Memory", "Remember a value under a key. What was there stays in its history."),
-    "recall": ("Memory", "Show what is stored under a key, now or at a past moment."),
+    "recall": (
+        "Memory",
+        "Show what is stored under a key, now or at a past moment; without a key, list it.",
+    ),
     "list": ("Memory", "List what is stored, newest first or by key."),
     "search": ("Memory", "Find entries and logged events by words and by meaning, best first."),
     "forget": ("Memory", "Remove what is stored under a key. Past moments still show it."),

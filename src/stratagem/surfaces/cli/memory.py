@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from stratagem.deferred_modules import defer
-from stratagem.errors import ValidationFailed
+from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.surfaces.cli.entry_text import entry_text
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.session import Session
@@ -34,8 +34,13 @@ def recall(
         bool, typer.Option("--raw", metavar="", help="Only the value, for a pipe.")
     ] = False,
 ) -> None:
-    """Show what is stored under a key, or under several."""
+    """Show what is stored under a key, or under several; without a key, a list."""
     session, arguments = invocation.session, invocation.arguments
+    if "key" not in arguments and "keys" not in arguments:
+        if raw:
+            raise MissingRequired("--raw prints one value: name its key.", field="key")
+        invocation.show(invocation.run(), renderer="tables.show_list")
+        return
     if "keys" in arguments:
         from stratagem.surfaces.cli.tables import show_entries
 

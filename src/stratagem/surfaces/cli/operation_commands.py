@@ -81,15 +81,16 @@ class Invocation:
         """Run the operation; return its answer."""
         return call_operation(self.session, self.operation.name, self.arguments)
 
-    def show(self, answer: Mapping[str, Any]) -> None:
+    def show(self, answer: Mapping[str, Any], *, renderer: str = "") -> None:
         """Show an answer: as a table where there is one, else in a sentence."""
         output = self.session.output
+        renderer = renderer or self.hint.renderer
         if output.json:
             output.data(answer)
             return
-        if self.hint.renderer:
-            output.answer(answer, cast("Render", _load(self.hint.renderer)))
-            said = shell_words(answer.get("note", ""))
+        if renderer:
+            output.answer(answer, cast("Render", _load(renderer)))
+            said = shell_words(answer.get("note") or "")
         else:
             from stratagem.call_forms import reword_answer
 
