@@ -284,12 +284,14 @@ def _name_other_operation(operation: Operation, refusal: StratagemError) -> None
     if name in declared or not refusal.hint.startswith("It takes"):
         return
     others = [
-        row.name
+        row
         for row in of_toolsets([operation.toolset])
         if name in row.parameters.get("properties", {})
     ]
-    if len(others) == 1:
-        refusal.hint = f"{refusal.hint} {others[0]} takes `{name}`."
+    # Of several, the one that reads as this one does.
+    alike = others if len(others) == 1 else [row for row in others if row.read_only]
+    if len(alike) == 1 and (len(others) == 1 or operation.read_only):
+        refusal.hint = f"{refusal.hint} {alike[0].name} takes `{name}`."
 
 
 def _place_options(caller: Caller, database: str | None) -> list[str]:

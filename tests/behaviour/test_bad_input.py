@@ -83,6 +83,13 @@ def test_an_error_for_something_too_long_names_the_limit(call: Call) -> None:
 
 
 @proves("input:names")
+def test_a_parameter_that_another_reading_operation_takes_is_named_with_it(call: Call) -> None:
+    refused = call.refusal("strata_search", query="the trip", session="trip")
+
+    assert refused["hint"].endswith("strata_history takes `session`.")
+
+
+@proves("input:names")
 @pytest.mark.parametrize("text", list(NAMES.values())[1:], ids=list(NAMES)[1:])
 def test_namespaces_labels_sessions_tags_and_new_names_are_checked(call: Call, text: str) -> None:
     for name, arguments, field in (

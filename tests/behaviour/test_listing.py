@@ -143,6 +143,21 @@ def test_an_unknown_label_names_those_in_use(call: Call) -> None:
     assert call.history(event="decisions")["near"] == ["decision", "other"]
 
 
+@proves("history:events")
+def test_a_session_that_is_not_there_is_named_with_those_that_are(call: Call) -> None:
+    call.log(event="message", data="to Rome", session="trip")
+    call.log(event="message", data="to work", session="standup")
+    call.log(event="message", data="elsewhere", session="tirps", namespace="other")
+
+    missed = call.history(session="tirp")
+    label = call.history(session="trip", event="massage")
+
+    assert missed["near_sessions"] == ["trip", "standup"]
+    assert "near" not in missed
+    assert label["near"] == ["message"]
+    assert "near_sessions" not in label
+
+
 @proves("list:names")
 def test_namespaces_and_tags_are_listed_with_their_counts(call: Call) -> None:
     call.store(key="a", value=1, tags=["x"])

@@ -39,6 +39,76 @@ def test_a_search_that_finds_nothing_is_an_answer(call: Call) -> None:
     assert answer["truncated"] is False
 
 
+@proves("search:nothing")
+def test_a_namespace_without_anything_is_named_with_those_that_have_something(call: Call) -> None:
+    call.store(key="plan", value="the party", namespace="team-b")
+    call.log(event="note", data="the party", namespace="diary")
+    call.branch(action="create", name="trial")
+    call.store(key="plan", value="the party", namespace="team-c", branch="trial")
+
+    note = call.search(query="party", namespace="teamb")["note"]
+
+    assert note == "The namespace 'teamb' is empty. Namespaces in use: team-b, diary."
+
+
+@proves("search:nothing")
+def test_a_tag_that_nothing_has_is_named_with_those_in_use(call: Call) -> None:
+    call.store(key="plan", value="the party", tags=["home", "fun"])
+    call.log(event="note", data="the party", tags=["work"])
+
+    assert call.search(query="party", tags=["hoem"])["note"] == (
+        "Nothing here has the tag 'hoem'. Tags in use: home, fun, work."
+    )
+    assert "note" not in call.search(query="party", tags=["home", "work"])
+
+
+@proves("search:nothing")
+def test_a_memory_of_events_alone_is_not_listed_as_entries(call: Call) -> None:
+    call.log(event="note", data="the party")
+
+    answer = call.search(query="zebra")
+    entries = call.search(query="party", kinds=["entry"])
+
+    assert answer["note"] == (
+        "There are logged events only: strata_history with order 'newest' lists them."
+    )
+    assert len(call.history(order="newest")["results"]) == 1
+    assert entries["note"] == "There are no entries here, only logged events: leave `kinds` out."
+
+
+@proves("search:nothing")
+def test_what_is_said_of_nothing_is_said_on_the_first_page_of_nothing_alone(call: Call) -> None:
+    call.log(event="note", data="the party")
+
+    assert "note" not in call.search(query="party")
+    assert "note" not in call.search(query="zebra", cursor="10")
+
+
+@proves("search:kinds")
+@pytest.mark.parametrize(
+    ("filters", "field"), [({"namespace": "work"}, "namespace"), ({"tags": ["a"]}, "tags")]
+)
+def test_what_no_concept_or_incident_has_is_refused_where_nothing_else_is_sought(
+    call: Call, filters: dict[str, Any], field: str
+) -> None:
+    call.store(key="k", value="fjord", namespace="work", tags=["a"])
+
+    refused = call.refusal("strata_search", query="fjord", kinds=["concept"], **filters)
+
+    assert refused["details"]["field"] == field
+    assert len(call.search(query="fjord", kinds=["entry", "concept"], **filters)["results"]) == 1
+
+
+@proves("search:kinds")
+def test_a_concept_is_found_in_the_namespace_that_its_hit_names(call: Call) -> None:
+    call("create_concept", name="Fjord", explanation="A deep inlet of the sea")
+    (hit,) = call.search(query="fjord", kinds=["concept"])["results"]
+
+    (again,) = call.search(query="fjord", kinds=["concept"], namespace=hit["namespace"])["results"]
+
+    assert again["key"] == hit["key"]
+
+
 @proves("search:lexical")
 def test_without_an_embedder_a_search_says_that_it_is_lexical(call: Call) -> None:
     call.store(key="k", value="fjord")
@@ -69,7 +139,9 @@ def test_what_has_next_to_nothing_of_a_query_is_not_found(call: Call) -> None:
     query = "weekly marketing budget and headcount of the Berlin office, then Rome and Paris"
 
     assert call.keys(query) == []
-    assert call.search(query=query)["note"] == "Nearest, but too weak to be a hit: 'trip'."
+    assert call.search(query=query)["note"] == (
+        "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
+    )
     assert call.keys(query, min_score=0) == ["trip"]
     assert call.keys("Paris", min_score=1) == ["trip"]
     assert call.keys("Paris in spring", min_score=1) == []

@@ -28,7 +28,7 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert [hit["key"] for hit in found["results"]] == ["budget"]
     assert "note" not in found
     assert missed["results"] == []
-    assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'."
+    assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
 
 
 @pytest.mark.parametrize("cursor", ["9" * 5_000, "٣", "-1", "next"])

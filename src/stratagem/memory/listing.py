@@ -64,6 +64,8 @@ __all__ = [
 _NAMES_SAID: Final = 5
 _TAGS_COMPARED: Final = 500
 _EVENTS_COMPARED: Final = 200
+# A conversation has many events.
+_SESSION_EVENTS_COMPARED: Final = 1_000
 _FILTERED_AT_ONCE: Final = 500
 _MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 
@@ -180,8 +182,10 @@ class Listings(BoundSystem):
                 limit=limit + 1,
             )
             contents = reader.log.contents(found[:limit])
-            unknown = event is not None and not found and cursor is None
-            near = _labels_in_use(reader, view, logged_events(where), str(event)) if unknown else []
+            space, missed = logged_events(where), not found and cursor is None
+            sessions = _near_sessions(reader, view, space, session) if missed and session else []
+            unknown = event is not None and missed and not sessions
+            near = _labels_in_use(reader, view, space, str(event)) if unknown else []
         page = [_event(contents[sequence]) for sequence in found[:limit]]
         more = len(found) > limit
         return EventList(
@@ -189,6 +193,7 @@ class Listings(BoundSystem):
             truncated=more,
             next=str(page[-1].sequence) if more else None,
             near=near or None,
+            near_sessions=sessions or None,
         )
 
     def namespaces(self, *, branch: BranchName = None, as_of: AsOf = None) -> NamespaceList:
@@ -387,6 +392,20 @@ def _labels_in_use(reader: Reader, view: View, space: Space, wanted: str) -> lis
     labels = [_event(each).event for each in reader.log.contents(latest).values()]
     alike = [each for each in nearest(wanted, set(labels), _NAMES_SAID) if each != wanted]
     return list(dict.fromkeys([*alike, *labels]))[:_NAMES_SAID]
+
+
+def _near_sessions(reader: Reader, view: View, space: Space, wanted: str) -> list[str]:
+    """Return sessions of the latest events, the most alike first; none if the wanted one is there.
+
+    Other filters of a list may leave out all events of a session that is there.
+    """
+    names = [*_facets(None, wanted)]
+    if reader.listing.stream(view, space, names=names, limit=1):
+        return []
+    latest = reader.listing.stream(view, space, newest_first=True, limit=_SESSION_EVENTS_COMPARED)
+    events = (_event(each) for each in reader.log.contents(latest).values())
+    sessions = list(dict.fromkeys(each.session for each in events if each.session is not None))
+    return list(dict.fromkeys([*nearest(wanted, sessions, _NAMES_SAID), *sessions]))[:_NAMES_SAID]
 
 
 def entry_cursor(anchor: str, order: str, key: str, version: int) -> str:

@@ -80,6 +80,7 @@ _HistoryLimit = Annotated[
     Param("How many per page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES),
 ]
 _TOOLSET: Final = "memory_plus"
+_RECALL: Final = "strata_recall"
 # Room for what an answer says about having been cut.
 _NOTE_CHARS: Final = 250
 
@@ -131,6 +132,7 @@ class HistoryAnswer(TypedDict, total=False):
     reason: str
     timestamp: str
     near: list[str]
+    near_sessions: list[str]
     elsewhere: list[str]
 
 
@@ -388,7 +390,7 @@ class MissWords(NamedTuple):
     """The wording of a miss: what is wrong with the key, and the operation to try instead."""
 
     verb: str = "is stored"
-    operation: str = "strata_recall"
+    operation: str = _RECALL
 
 
 def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
@@ -414,6 +416,9 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         names = " and ".join(map(repr, elsewhere))
         found = f"{words.operation} with key {key!r} and namespace {elsewhere[0]!r}"
         said.append(f"There is such a key in the namespace {names}: {advise(found)}.")
+    if words.operation == _RECALL and (len(said) == 1 or (" " in key and not elsewhere)):
+        # Whoever knows no key asks in words.
+        said.append(advise(f"strata_search with query {key!r} finds by words and meaning."))
     return " ".join(said)
 
 
@@ -464,8 +469,10 @@ def _say_version(version: Mapping[str, Any]) -> str:
 
 
 def say_no_events(answer: Mapping[str, Any]) -> str:
-    """Say that no event fits, and which labels there are."""
+    """Say that no event fits, and which sessions or labels there are."""
     said = "There are no such events."
+    if sessions := answer.get("near_sessions"):
+        return f"{said} Sessions: {', '.join(sessions)}."
     near = answer.get("near")
     return f"{said} Labels in use: {', '.join(near)}." if near else said
 

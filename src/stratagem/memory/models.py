@@ -174,13 +174,15 @@ class LoggedEvent(DisplayableResult):
 class EventList(DisplayableResult):
     """A page of logged events, in the order of their sequences.
 
-    Where no event has the label that was asked for, `near` are labels in use, the most alike first.
+    Where no event has the label that was asked for, `near` are labels in use, the most alike first;
+    where none is of the session, `near_sessions` are sessions of the latest events.
     """
 
     results: list[LoggedEvent]
     truncated: bool
     next: str | None
     near: list[str] | None = None
+    near_sessions: list[str] | None = None
 
     def __iter__(self) -> Iterator[LoggedEvent]:
         return iter(self.results)

@@ -155,7 +155,8 @@ def _say_found(answer: Mapping[str, Any]) -> str:
         look = advise(
             "strata_recall without a key lists what is stored, by prefix or tags if given."
         )
-        return with_note([f"Nothing was found{place}. {look}"], answer)
+        said = f"Nothing was found{place}."
+        return with_note([said if answer.get("note") else f"{said} {look}"], answer)
     lines = [
         line
         for place, hit in enumerate(answer["results"], 1)

@@ -60,6 +60,7 @@ from stratagem.memory.parameters import (
     Session,
     Tags,
 )
+from stratagem.memory.search_misses import SearchedPart, explain_nothing
 from stratagem.memory.standing import STANDING
 from stratagem.parameters import (
     COUNT_ALIASES,
@@ -312,6 +313,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         )
         skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
         own, others = self._read_kinds(kinds)
+        if others and not own:
+            self._check_filters(scope, others)
         if others:
             # All pages before this one are needed to put the lists together.
             whole, ranking = self._find_own(scope, own, 0, skip + k)
@@ -327,7 +330,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(page, ranking),
+            note=self._search_note(scope, own, page, ranking, first=not skip),
         )
 
     def explain_search(
@@ -364,7 +367,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(page, ranking),
+            note=self._search_note(scope, {ENTRY, EVENT}, page, ranking),
         )
 
     def _find_own(
@@ -402,23 +405,44 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 # Most of what was found is not good enough.
                 depth *= _DEEPER
 
-    def _search_note(self, page: hits.Page, ranking: Ranking) -> str | None:
-        """Return what is nearest where there is no hit, and how many texts have no vector yet."""
+    def _search_note(
+        self,
+        scope: _SearchScope,
+        kinds: set[str],
+        page: hits.Page,
+        ranking: Ranking,
+        *,
+        first: bool = True,
+    ) -> str | None:
+        """Return what may help where there is no hit, and how many texts have no vector yet."""
         said = []
-        if page.nearest:
-            own = self._caller.namespace
-            names = [
-                each.name
-                if each.namespace == own
-                else f"{each.name} (namespace {each.namespace!r})"
-                for each in page.nearest
-            ]
-            said.append(f"Nearest, but too weak to be a hit: {', '.join(names)}.")
+        if first and not page.hits and kinds:
+            said += self._say_nothing(scope, kinds, page.nearest)
         if ranking.waiting:
             said.append(
                 f"{ranking.waiting} texts have no vector yet; they are found by words only."
             )
         return " ".join(said) or None
+
+    def _say_nothing(
+        self, scope: _SearchScope, kinds: set[str], near: Sequence[hits.NamedPlace]
+    ) -> list[str]:
+        """Say what is nearest where there is no hit, or why there could be none."""
+        if near:
+            own = self._caller.namespace
+            names = [
+                each.name
+                if each.namespace == own
+                else f"{each.name} (namespace {each.namespace!r})"
+                for each in near
+            ]
+            shows = f"min_score=0 shows {'it' if len(names) == 1 else 'them'}"
+            return [f"Nearest, but too weak to be a hit: {', '.join(names)}; {shows}."]
+        with self._foundation.index.snapshot() as reader:
+            view = self._views.view(reader, scope.branch, scope.as_of)
+            part = SearchedPart(view, scope.namespace, scope.tags, kinds)
+            said = explain_nothing(reader, part)
+        return [said] if said else []
 
     def _read_kinds(self, kinds: Sequence[str] | None) -> tuple[set[str], list[str]]:
         """Return the kinds of memory's own records to search, and those of other systems."""
@@ -439,15 +463,32 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 self._caller.require(finders[each].toolset, "read", f"searching each {each}")
         return {ENTRY, EVENT}.intersection(wanted), [each for each in wanted if each in finders]
 
+    def _check_filters(self, scope: _SearchScope, kinds: Sequence[str]) -> None:
+        """Refuse filters of a search for records of other systems alone, which have neither."""
+        finders = self._foundation.finders
+        if scope.tags:
+            raise ValidationFailed(
+                f"No {kinds[0]} has tags.", field="tags", hint="Leave `tags` out."
+            )
+        places = list(dict.fromkeys(finders[kind].toolset for kind in kinds))
+        if scope.namespace not in {None, *places}:
+            raise ValidationFailed(
+                f"No {kinds[0]} is in the namespace {scope.namespace!r}.",
+                field="namespace",
+                invalid_value=scope.namespace,
+                hint=f"Leave `namespace` out, or use {' or '.join(places)}.",
+            )
+
     def _find_elsewhere(self, scope: _SearchScope, kinds: Sequence[str], limit: int) -> list[Hit]:
-        """Return what other systems find; they know no tags and no namespaces."""
-        if scope.tags or scope.namespace is not None:
+        """Return what other systems find: without tags, and each in a namespace of its own."""
+        if scope.tags:
             return []
         query = FinderQuery(scope.query, scope.branch, scope.as_of, limit)
         others = [
             hits.hit_by_name(kind, finder.toolset, found)
             for kind in kinds
             for finder in (self._foundation.finders[kind],)
+            if scope.namespace in {None, finder.toolset}
             for found in finder.find(self._foundation, self._caller, query)
         ]
         return [each for each in others if each.score >= (scope.min_score or 0.0)]

@@ -71,7 +71,9 @@ def test_a_search_without_a_hit_names_the_nearest_and_lists_nothing() -> None:
         answer = db.call("strata_search", {"query": "budget for the road to Rome", "min_score": 1})
 
     assert answer["results"] == []
-    assert answer["note"] == "Nearest, but too weak to be a hit: 'novel' (namespace 'books')."
+    assert answer["note"] == (
+        "Nearest, but too weak to be a hit: 'novel' (namespace 'books'); min_score=0 shows it."
+    )
 
 
 @proves("search:words")

@@ -56,3 +56,26 @@ def test_whoever_has_no_branch_is_told_how_to_choose_one() -> None:
     assert "memory.switch()" in note
     assert "memory.restore('trial')" in note
     assert "`--branch NAME`" in shell_words(tool_note)
+
+
+def test_a_question_in_place_of_a_key_is_sent_to_the_search() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.store("home/city", "Oslo")
+
+        asked = said(db, "strata_recall", key="where is my home")
+        near = said(db, "strata_recall", key="home/cit")
+        forgotten = said(db, "strata_forget", key="where is my home")
+
+    assert asked.endswith("strata_search with query 'where is my home' finds by words and meaning.")
+    assert "`stratagem search 'where is my home'`" in shell_words(asked)
+    assert "strata_search" not in near
+    assert "strata_search" not in forgotten
+
+
+def test_a_session_that_is_not_there_is_told_with_those_that_are() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.log("message", "to Rome", session="trip")
+
+        text = said(db, "strata_history", session="tirp")
+
+    assert text == "There are no such events. Sessions: trip."

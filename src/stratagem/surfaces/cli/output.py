@@ -69,6 +69,7 @@ _HELP_OF = re.compile(r"\btool_help ((?!lists\b)[\w.-]*\w)")
 _COMMANDS = {
     "tool_help": "stratagem tool-help",
     "options.timeout": "--timeout MS",
+    "min_score=0": "--min-score 0",
     "Add the parameter and call again.": "Add it, or see the command's --help.",
     "The details say": "With --json, the details say",
 }

@@ -239,7 +239,8 @@ def show_hits(console: Console, answer: Answer) -> None:
             shown.stylize("dim")
             console.print(Padding(shown, _UNDER_NAME, expand=False))
     if not answer["results"]:
-        console.print("Nothing was found. `stratagem list` shows what is stored.")
+        look = "" if answer.get("note") else " `stratagem list` shows what is stored."
+        console.print(f"Nothing was found.{look}")
     elif answer["mode"] == "lexical":
         console.print("Found by words only, not by meaning.", style="dim")
 

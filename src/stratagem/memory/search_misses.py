@@ -1,0 +1,102 @@
+"""What is said of a search that found nothing: which filter is wrong, or what was too weak.
+
+Only a search without a hit is explained, so that others take no longer for it. What is named is
+always something that the caller would have been shown: it is looked up in the view of the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from stratagem.deferred_tuples import NamedTuple
+from stratagem.engine.lineage import View
+from stratagem.memory.kinds import ENTRY, EVENT, entries, logged_events
+from stratagem.memory.listing import live_namespaces
+from stratagem.memory.misses import nearest
+from stratagem.storage.contract import Reader
+
+__all__ = ["SearchedPart", "explain_nothing"]
+
+_NAMES_SAID: Final = 5
+_TAGS_COMPARED: Final = 500
+_SHOWN_KINDS: Final = {ENTRY: "entries", EVENT: "logged events"}
+
+
+class SearchedPart(NamedTuple):
+    """The part of a memory that was searched: what a view shows, filtered."""
+
+    view: View
+    namespace: str | None
+    tags: Sequence[str]
+    kinds: Collection[str]
+
+
+def explain_nothing(reader: Reader, part: SearchedPart) -> str | None:
+    """Say why nothing could be found, whatever was searched for; None where something could."""
+    shown = _shown_kinds(reader, part.view, part.namespace)
+    if part.namespace is not None and not shown:
+        return _say_namespaces(reader, part.view, part.namespace)
+    if not shown:
+        return None
+    if shown.isdisjoint(part.kinds):
+        (there,) = shown
+        (wanted,) = part.kinds
+        only = f"There are no {_SHOWN_KINDS[wanted]} here, only {_SHOWN_KINDS[there]}"
+        return f"{only}: leave `kinds` out."
+    if part.tags and (said := _say_tags(reader, part)):
+        return said
+    if ENTRY not in shown:
+        place = f" and namespace {part.namespace!r}" if part.namespace is not None else ""
+        return (
+            f"There are logged events only: strata_history with order 'newest'{place} lists them."
+        )
+    return None
+
+
+def _shown_kinds(reader: Reader, view: View, namespace: str | None) -> set[str]:
+    """Return of which kinds a view shows anything, in the namespace if one is named."""
+    if namespace is None:
+        return {kind for kind in (ENTRY, EVENT) if reader.records.count(view, kind)}
+    shown = set()
+    if reader.listing.by_key(view, entries(namespace), limit=1):
+        shown.add(ENTRY)
+    if reader.listing.stream(view, logged_events(namespace), limit=1):
+        shown.add(EVENT)
+    return shown
+
+
+def _say_namespaces(reader: Reader, view: View, empty: str) -> str | None:
+    names = {
+        space.namespace
+        for space in reader.records.spaces().values()
+        if space.kind in _SHOWN_KINDS and space.namespace != empty
+    }
+    alike = [
+        name for name in nearest(empty, names, _NAMES_SAID) if _shown_kinds(reader, view, name)
+    ]
+    others = islice(live_namespaces(reader, view, besides=empty), _NAMES_SAID)
+    said = _some_of(alike, others)
+    return f"The namespace {empty!r} is empty. Namespaces in use: {said}." if said else None
+
+
+def _say_tags(reader: Reader, part: SearchedPart) -> str | None:
+    spaces = [
+        number
+        for number, space in reader.records.spaces().items()
+        if space.kind in part.kinds and part.namespace in {None, space.namespace}
+    ]
+    counts = reader.listing.tag_counts(part.view, spaces, limit=_TAGS_COMPARED)
+    in_use = [each.tag for each in counts]
+    unknown = [tag for tag in part.tags if tag not in in_use]
+    if not unknown or len(in_use) == _TAGS_COMPARED:
+        return None
+    alike = [each for tag in unknown for each in nearest(tag, in_use, _NAMES_SAID)]
+    known = _some_of(alike, in_use)
+    said = f"Nothing here has the tag {unknown[0]!r}."
+    return f"{said} Tags in use: {known}." if known else said
+
+
+def _some_of(first: Iterable[str], others: Iterable[str]) -> str:
+    return ", ".join(list(dict.fromkeys([*first, *others]))[:_NAMES_SAID])
