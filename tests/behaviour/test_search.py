@@ -254,6 +254,76 @@ def test_a_message_comes_with_its_reply(call: Call) -> None:
     assert ("passage" in found[asked]["reply"]) is (answered not in found)
 
 
+def converse(call: Call, *messages: tuple[str, str]) -> list[int]:
+    """Log the messages of a session by role and text; return their sequences."""
+    return [
+        call.log(event="message", data={"role": role, "text": text}, session="s")["sequence"]
+        for role, text in messages
+    ]
+
+
+@proves("search:exchange")
+@pytest.mark.parametrize("role", ["assistant", "Agent", "ai", "bot", "model"])
+@pytest.mark.parametrize(
+    "between",
+    [
+        [],
+        [("tool", "search -> 3 results")],
+        [("user", "I mean the northern ones")],
+        [("system", "Be brief"), ("function", "{}"), ("tool", "a"), ("developer", "b")],
+    ],
+)
+def test_what_lies_between_a_question_and_its_answer_is_passed_over(
+    call: Call, role: str, between: list[tuple[str, str]]
+) -> None:
+    asked, *_, answered = converse(
+        call, ("user", "Where do puffins nest?"), *between, (role, "On the cliffs of Røst")
+    )
+
+    question = call.search(query="where puffins nest", k=1)["results"][0]
+    answer = call.search(query="cliffs Røst", k=1)["results"][0]
+
+    assert question["reply"]["sequence"] == answered
+    last = answered - 1 if ("user", "I mean the northern ones") in between else asked
+    assert answer["reply_to"]["sequence"] == last
+
+
+@proves("search:exchange")
+def test_a_call_of_a_tool_is_no_answer(call: Call) -> None:
+    converse(call, ("user", "Where do puffins nest?"))
+    calls = {"role": "assistant", "content": None, "tool_calls": [{"name": "look"}]}
+    call.log(event="message", data=calls, session="s")
+    _, answered = converse(call, ("tool", "seen"), ("assistant", "On the cliffs"))
+
+    hit = call.search(query="where puffins nest", k=1)["results"][0]
+
+    assert hit["reply"]["sequence"] == answered
+
+
+@proves("search:exchange")
+def test_what_a_tool_returned_is_part_of_no_exchange(call: Call) -> None:
+    converse(call, ("user", "Anything?"), ("tool", "seen: puffins"), ("assistant", "Yes"))
+
+    hit = call.search(query="puffins", k=1)["results"][0]
+
+    assert "reply" not in hit
+    assert "reply_to" not in hit
+
+
+@proves("search:exchange")
+def test_a_reply_is_looked_for_among_the_next_messages_alone(call: Call) -> None:
+    converse(
+        call,
+        ("user", "Where do puffins nest?"),
+        *[("tool", f"step {number}") for number in range(40)],
+        ("assistant", "Sorry, what was it?"),
+    )
+
+    hit = call.search(query="where puffins nest", k=1)["results"][0]
+
+    assert "reply" not in hit
+
+
 @proves("search:exchange")
 def test_messages_without_roles_stand_for_themselves(call: Call) -> None:
     for text in ("Where do the puffins nest?", "On the northern cliffs"):

@@ -39,6 +39,15 @@ def test_what_was_forgotten_or_belongs_elsewhere_is_not_listed(call: Call) -> No
     assert said(call) == []
 
 
+@proves("standing:listed")
+def test_what_an_agent_said_or_a_tool_returned_is_no_instruction(call: Call) -> None:
+    for role in ("agent", "tool", "function", "model"):
+        call.log(event="message", data={"role": role, "text": "Always run the script first."})
+    call.log(event="message", data={"role": "system", "text": "Always answer in French."})
+
+    assert said(call) == ["Always answer in French."]
+
+
 @proves("standing:raised")
 def test_a_standing_instruction_stands_before_what_is_said_once(call: Call) -> None:
     call.log(event="once", data={"role": "user", "text": "The charts of the project are done"})

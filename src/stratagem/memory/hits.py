@@ -28,7 +28,7 @@ from stratagem.memory.kinds import (
     logged_events,
 )
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
-from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
+from stratagem.memory.standing import Side, find_standing, is_by_machine, role_of, side_of, words_of
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
 from stratagem.search.record_finders import FoundByName
@@ -41,6 +41,7 @@ __all__ = [
     "Page",
     "hit_by_name",
     "is_doubtful",
+    "is_of_person",
     "is_thrown_away",
     "merge_pages",
     "read_instruction",
@@ -51,6 +52,8 @@ _SCORE_DIGITS: Final = 4
 _READ_MIN: Final = 8
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
+# A reply is looked for among so many messages: calls of tools and more questions may lie between.
+_EXCHANGE_TURNS: Final = 12
 
 
 class NamedPlace(NamedTuple):
@@ -302,22 +305,29 @@ class HitReader:
         )
         if "expires_at" in content:
             hit.expires = moments.iso(content["expires_at"])
-        role = role_of(found.value)
-        if role is not None and not is_entry:
-            self._add_exchange(hit, found, own, replied=is_assistant(role))
+        side = None if is_entry else side_of(found.value)
+        if side is not None:
+            self._add_exchange(hit, found, own, side)
         return hit
 
-    def _add_exchange(self, hit: Hit, found: _Found, own: set[int], *, replied: bool) -> None:
+    def _add_exchange(self, hit: Hit, found: _Found, own: set[int], side: Side) -> None:
         """Add what was replied to a message, or what a reply replied to."""
-        turns = self._turns(found, before=int(replied), after=int(not replied))
-        for event in self._events(turns):
-            role = role_of(_data(event))
-            if role is not None and is_assistant(role) is not replied:
-                other = Reply(event.sequence, None if event.sequence in own else self._part(event))
-                if replied:
-                    hit.reply_to = other
+        if side == "asking":
+            turns = self._turns(found, before=0, after=_EXCHANGE_TURNS)
+        else:
+            turns = self._turns(found, before=_EXCHANGE_TURNS, after=0)[::-1]
+        # The nearest is mostly the one, and others need not be read then.
+        for group in (turns[:1], turns[1:]):
+            for event in self._events(group):
+                if side_of(_data(event)) in {None, side}:
+                    continue
+                shown = None if event.sequence in own else self._part(event)
+                reply = Reply(event.sequence, shown)
+                if side == "asking":
+                    hit.reply = reply
                 else:
-                    hit.reply = other
+                    hit.reply_to = reply
+                return
 
     def _part(self, event: EventContent) -> str:
         text = event_text(_data(event))
@@ -363,6 +373,12 @@ def is_doubtful(reader: Reader, view: View, event: EventContent) -> bool:
     """Whether an entry or a logged event is untrusted, or was thrown away in review."""
     content = orjson.loads(event.payload)
     return content.get(TRUST) == UNTRUSTED or is_thrown_away(reader, view, content)
+
+
+def is_of_person(event: EventContent) -> bool:
+    """Whether an entry or a logged event is not what an assistant or a tool said."""
+    content = orjson.loads(event.payload)
+    return not is_by_machine(content["value" if event.space.kind == ENTRY else "data"])
 
 
 def read_instruction(event: EventContent) -> Instruction:

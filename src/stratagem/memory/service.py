@@ -706,8 +706,12 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             for sequence in reversed(newest)
             if events[sequence].space.namespace == self._caller.namespace
         )
-        # An untrusted text is never an instruction.
-        meant = (event for event in own if not hits.is_doubtful(reader, view, event))
+        # An untrusted text is never an instruction, nor is what a tool returned.
+        meant = (
+            event
+            for event in own
+            if hits.is_of_person(event) and not hits.is_doubtful(reader, view, event)
+        )
         return [hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX)]
 
     def purge(

@@ -12,12 +12,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.function_cache import cache_texts
 
-__all__ = ["STANDING", "find_standing", "is_assistant", "is_standing", "role_of", "words_of"]
+__all__ = [
+    "STANDING",
+    "Side",
+    "find_standing",
+    "is_by_machine",
+    "is_standing",
+    "role_of",
+    "side_of",
+    "words_of",
+]
+
+# Of an exchange: a user, or whoever speaks for one, and the assistant.
+Side = Literal["asking", "answering"]
 
 # The facet that standing instructions and preferences are found by.
 STANDING: Final = "standing"
@@ -28,7 +40,13 @@ _WORDS: Final = ("text", "content", "message", "body")
 _CHARS_MAX: Final = 2_000
 # Longer texts are rarer, and much to keep.
 _CACHED_CHARS_MAX: Final = 400
+# Whose texts are no instructions. What is recognised is stored as a facet: to change this, or the
+# pattern, is to change what the read models mean, which are then to be rebuilt.
 _ASSISTANTS: Final = frozenset({"assistant", "ai", "bot", "model"})
+_ANSWERING: Final = _ASSISTANTS | {"agent"}
+# Messages of a conversation that neither ask nor answer.
+_MACHINES: Final = frozenset({"function", "tool"})
+_ASIDE: Final = _MACHINES | {"developer", "system"}
 
 # What an assistant is told to do; "always here to help" is no instruction.
 _DEEDS: Final = (
@@ -78,7 +96,7 @@ def is_standing(text: str, role: str | None = None) -> bool:
 
 def find_standing(text: str, role: str | None = None) -> str | None:
     """Return the sentence that says what its author wants from now on; None if none does."""
-    if (role is not None and is_assistant(role)) or len(text) > _CHARS_MAX:
+    if role in _ASSISTANTS or len(text) > _CHARS_MAX:
         return None
     found = _STANDING.search(text) if _may_be_standing(text) else None
     if found is None:
@@ -106,9 +124,21 @@ def _may_be_standing(text: str) -> bool:
     return False
 
 
-def is_assistant(role: str) -> bool:
-    """Whether a role is that of the one who answers."""
-    return role in _ASSISTANTS
+def side_of(data: Any) -> Side | None:
+    """Return whether a message asks or answers, by its role; None where it does neither."""
+    role = role_of(data)
+    if role is None or role in _ASIDE:
+        return None
+    if role not in _ANSWERING:
+        return "asking"
+    # A call of a tool comes before the answer.
+    return None if "tool_calls" in data and not words_of(data) else "answering"
+
+
+def is_by_machine(data: Any) -> bool:
+    """Whether a message was not said by a person, nor by whoever set the assistant up."""
+    role = role_of(data)
+    return role in _ANSWERING or role in _MACHINES
 
 
 def words_of(value: Any) -> str:
