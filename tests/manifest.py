@@ -292,6 +292,7 @@ MANIFEST: dict[str, str] = {
     "knowledge:conflict": "Different edits of one field are refused until they are decided.",
     "knowledge:merged-cycle": "A cycle that a merge makes is shown, and ends every walk.",
     "knowledge:names": "A name stands for a concept wherever an id does; an ambiguous one is asked about.",
+    "knowledge:near-names": "A misspelt name, or a search that finds nothing, is answered with similar names.",
     "knowledge:current": "What was superseded or is contested says so wherever it appears.",
     "knowledge:valid-time": "What held at a time is found for that time, whenever it was told.",
     "knowledge:similarity": "Similarity is absolute, and nonsense finds nothing.",

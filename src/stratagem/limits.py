@@ -179,8 +179,10 @@ PREREQUISITE_DEPTH_DEFAULT: Final = 3
 PREREQUISITE_DEPTH_MAX: Final = 5
 # A walk reads the nearest so many of them, at any depth, to put them in order.
 PREREQUISITES_MAX: Final = 2_000
-# Concepts of one name that an error lists, and names that are compared with a misspelt one.
+# Concepts of one name that an error lists.
 NAMESAKES_READ_MAX: Final = 50
+# Names that are compared with a misspelt one, so that a miss is cheap in a graph of any size.
+NAMES_COMPARED_MAX: Final = 500
 # Where something was learnt fits on a few lines; types of relationship are a small vocabulary.
 SOURCE_CHARS_MAX: Final = 1_000
 LABELS_MAX: Final = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, Final
 
 import orjson
@@ -12,6 +12,7 @@ import orjson
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import AmbiguousName, ConceptNotFound, ValidationFailed
 from stratagem.knowledge import checks
@@ -29,6 +30,9 @@ from stratagem.storage.contract import Reader, Version
 
 _CANDIDATES_LISTED: Final = 5
 _PAGE: Final = 1_000
+_SIMILAR_MAX: Final = 3
+# Shorter parts are in too many names.
+_PART_CHARS_MIN: Final = 3
 
 __all__ = ["Concept", "ConceptRecords", "Score", "base_at", "content_of", "score_at"]
 
@@ -156,7 +160,7 @@ class ConceptRecords:
                 field=field,
                 resource_id=given,
             )
-        similar = self._similar_names(given)
+        similar = self.similar_names(given)
         message = f"There is no concept {given!r} on this branch."
         if not similar:
             return ConceptNotFound(message, field=field, resource_id=given)
@@ -168,20 +172,29 @@ class ConceptRecords:
             similar=similar,
         )
 
-    def _similar_names(self, given: str) -> list[str]:
+    def similar_names(self, given: str) -> list[str]:
         """Return names that have what was given in them, or are written much like it."""
-        folded = fold_name(given)
-        words = sorted(folded.split(), key=len, reverse=True)[:2]
-        versions: dict[int, None] = {}
-        for part in dict.fromkeys([folded, *words]):
-            if part:
-                versions |= dict.fromkeys(
-                    self.reader.catalogue.with_facet_containing(
-                        self.view, NAME_FACET, part, limit=limits.NAMESAKES_READ_MAX
-                    )
-                )
-        names = {fold_name(each.name): each.name for each in self.by_version(list(versions))}
-        return [names[each] for each in get_close_matches(folded, names, n=3, cutoff=0.5)]
+        folded = fold_name(given)[: limits.CONCEPT_NAME_CHARS_MAX]
+        compared = self._names_to_compare(folded)
+        within = [each for each in compared if folded in each]
+        near = nearest(folded, compared, _SIMILAR_MAX) + sorted(within, key=len)
+        return [compared[each] for each in list(dict.fromkeys(near))[:_SIMILAR_MAX]]
+
+    def _names_to_compare(self, folded: str) -> dict[str, str]:
+        """Return names by their folded form: all of a small graph, else those that share a part.
+
+        Of three parts of a name that has two slips, one at least is as it should be.
+        """
+        every = self._versions_named("", limits.NAMES_COMPARED_MAX + 1)
+        if len(every) > limits.NAMES_COMPARED_MAX:
+            parts = _parts_of_name(folded)
+            share = limits.NAMES_COMPARED_MAX // len(parts)
+            every = [each for part in parts for each in self._versions_named(part, share)]
+        found = self.by_version(list(dict.fromkeys(every)))
+        return {fold_name(each.name): each.name for each in found}
+
+    def _versions_named(self, part: str, limit: int) -> list[int]:
+        return self.reader.catalogue.with_facet_containing(self.view, NAME_FACET, part, limit=limit)
 
     def versions(self, concept_id: str, *, limit: int) -> list[Version]:
         """Return a concept's versions, newest first, deletions too."""
@@ -301,6 +314,19 @@ def content_of(payload: bytes | None) -> dict[str, Any]:
     """Return the fields that a record has; a decision of a merge may have cleared some."""
     content: dict[str, Any] = orjson.loads(payload or b"{}")
     return {field: value for field, value in content.items() if value is not None}
+
+
+def _parts_of_name(folded: str) -> list[str]:
+    """Return a name, its longest words, its halves and its thirds, without what is too short."""
+    words = sorted(folded.split(), key=len, reverse=True)[:2]
+    parts = [folded, *words, *_cut(folded, 2), *_cut(folded, 3)]
+    long = [part for part in parts if len(part) >= _PART_CHARS_MIN]
+    return list(dict.fromkeys(long or [folded]))
+
+
+def _cut(text: str, count: int) -> list[str]:
+    ends = [len(text) * place // count for place in range(count + 1)]
+    return [text[begin:end] for begin, end in pairwise(ends)]
 
 
 def _concept(concept_id: str, version: Version) -> Concept:

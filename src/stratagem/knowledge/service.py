@@ -40,6 +40,7 @@ from stratagem.knowledge.parameters import (
     ValidAt,
 )
 from stratagem.knowledge.picture import read_graph
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.services import TOOLS, WRITERS
 from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet
@@ -156,6 +157,7 @@ class Knowledge(Curation):
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         page = ListPosition.at(cursor, limit)
         at = self._valid_moment(valid_at)
+        narrowed = tags or min_certainty or at is not None
         with self._foundation.index.snapshot() as reader:
             records = self._records(reader, branch, as_of, at)
             wanted = Wanted(at is not None, min_certainty, include_superseded)
@@ -166,9 +168,12 @@ class Knowledge(Curation):
                 wanted,
                 page.read,
             )
-        answer = page.results(found.concepts, page.cut(found.hits), "Found")
+            advice = None if found.concepts else _advise(records, text, filtered=bool(narrowed))
+        message = "Found" if found.concepts else "Nothing found"
+        answer = page.results(found.concepts, page.cut(found.hits), message)
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
-        answer.note = _search_note(found, "include_superseded")
+        notes = [_search_note(found, "include_superseded"), advice]
+        answer.note = " ".join(note for note in notes if note) or None
         return answer
 
     def get_context(
@@ -251,7 +256,11 @@ class Knowledge(Curation):
             found = concept_lists.find_matching(records, wanted, page.read)
             kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
             mark_disputes(records, kept)
-        return page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
+            narrowed = wanted.places or min_certainty or at is not None
+            advice = None if found else _advise(records, name, filtered=bool(narrowed))
+        answer = page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
+        answer.note = advice
+        return answer
 
     def get_recent_concepts(
         self,
@@ -281,7 +290,9 @@ class Knowledge(Curation):
                 for each in page.cut(found)
             ]
             mark_disputes(records, kept)
-        return page.results(found, kept, "Found")
+        answer = page.results(found, kept, "Found" if found else "Nothing found")
+        answer.note = None if found else _advise(records, None, filtered=at is not None)
+        return answer
 
     def list_hierarchy(
         self, *, valid_at: ValidAt = None, branch: BranchName = None, as_of: AsOf = None
@@ -334,6 +345,20 @@ class Knowledge(Curation):
             mark_disputes(records, kept)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
+
+
+def _advise(records: ConceptRecords, wanted: str | None, *, filtered: bool) -> str:
+    """Say what to try where a search found nothing: other filters, similar names, other words."""
+    is_name = wanted is not None and len(wanted) <= limits.CONCEPT_NAME_CHARS_MAX
+    similar = records.similar_names(wanted) if wanted and is_name else []
+    advice = []
+    if filtered:
+        advice.append("Leave out a filter to search more widely.")
+    if similar:
+        advice.append(f"Names like it: {', '.join(map(repr, similar))}.")
+    elif wanted:
+        advice.append("Try other words, or a shorter part of the name with search_concepts_exact.")
+    return " ".join(advice) or "create_concept adds a concept."
 
 
 def make_pong(now: int) -> Pong:

@@ -15,6 +15,7 @@ from stratagem.answers import read_cursor
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
@@ -28,7 +29,7 @@ from stratagem.memory.kinds import (
     logged_events,
     session_facet,
 )
-from stratagem.memory.misses import near_keys, nearest
+from stratagem.memory.misses import near_keys
 from stratagem.memory.models import (
     Entry,
     EntryList,

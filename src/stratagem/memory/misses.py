@@ -7,15 +7,15 @@ compared is bounded, so that a miss is cheap however much is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import orjson
 
 from stratagem import limits
-from stratagem.deferred_modules import difflib
 from stratagem.engine import moments, paths
 from stratagem.engine.events import Space
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.memory.entries import check_names, is_expired, is_live
 from stratagem.memory.kinds import ENTRY, entries
@@ -26,7 +26,7 @@ from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, Version
 from stratagem.storage.listing import ListingReader
 
-__all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys", "nearest"]
+__all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys"]
 
 _NEAR_MAX: Final = 5
 _ELSEWHERE_MAX: Final = 3
@@ -39,11 +39,8 @@ _VERSIONS_MAX: Final = 10
 _LATER_VERSIONS_MAX: Final = 100
 # So many keys are compared letter by letter, of those that begin alike.
 _COMPARED_MAX: Final = 500
-_ALIKE_MIN: Final = 0.6
-_PART_LIKENESS: Final = 0.9
 # What people write behind a beginning when they mean everything that begins so.
 WILDCARDS: Final = "*%?"
-_AS_BLANKS: Final = str.maketrans("/:._-", "     ")
 
 
 class Misses(BoundSystem):
@@ -186,16 +183,6 @@ def near_keys(listing: ListingReader, view: View, space: Space, key: str) -> Ite
     yield from nearest(begin or key, candidates, _NEAR_MAX - len(begun))
 
 
-def nearest(wanted: str, among: Iterable[str], count: int) -> list[str]:
-    """Return the names that are most like the one that is wanted, if they are alike at all."""
-    folded = _fold(wanted)
-    scored = [
-        (score, each) for each in among if (score := _likeness(folded, _fold(each))) >= _ALIKE_MIN
-    ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [each for _score, each in scored[:count]]
-
-
 def _candidates(listing: ListingReader, view: View, space: Space, key: str) -> set[str]:
     """Return keys to compare: all of a small namespace, else those that begin alike."""
     every = listing.by_key(view, space, limit=_COMPARED_MAX + 1)
@@ -213,25 +200,3 @@ def _candidates(listing: ListingReader, view: View, space: Space, key: str) -> s
             if page:
                 break
     return found
-
-
-def _fold(key: str) -> str:
-    """Return a key without case and word separators, which people rarely remember."""
-    return key.casefold().translate(_AS_BLANKS)
-
-
-def _likeness(wanted: str, key: str) -> float:
-    """Return how alike two keys are, or what was wanted and the same number of a key's words."""
-    words, count = key.split(), len(wanted.split())
-    parts = {" ".join(words[:count]), " ".join(words[-count:])} - {key}
-    return max([_ratio(wanted, key), *(_PART_LIKENESS * _ratio(wanted, part) for part in parts)])
-
-
-def _ratio(wanted: str, key: str) -> float:
-    if len(wanted) == len(key) and sorted(wanted) == sorted(key):
-        # Letters that changed places: of a short key they are most of it.
-        return 1.0
-    matcher = difflib.SequenceMatcher(None, wanted, key)
-    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < _ALIKE_MIN:
-        return 0.0
-    return matcher.ratio()

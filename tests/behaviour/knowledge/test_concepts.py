@@ -300,3 +300,56 @@ def test_a_name_of_several_deleted_concepts_is_asked_about(call: Knowing) -> Non
     assert refused["error"] == "ambiguous_name"
     assert all(each in refused["hint"] for each in concepts)
     assert renamed not in refused["hint"]
+
+
+@proves("knowledge:near-names")
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("Photosythesis", ["Photosynthesis"]),
+        ("nueral netwroks", ["Neural Networks"]),
+        ("LSQ", ["SQL"]),
+        ("Networks", ["Neural Networks"]),
+        ("quantum chromodynamics", None),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_names_it_is_like(
+    call: Knowing, given: str, meant: list[str] | None
+) -> None:
+    call.concepts("Photosynthesis", "Neural Networks", "SQL", "Gravity")
+
+    refused = call.refusal("get_concept", concept_id=given)
+
+    assert refused["details"].get("similar") == meant
+
+
+@proves("knowledge:near-names")
+def test_a_misspelt_name_is_found_among_more_names_than_are_compared(call: Knowing) -> None:
+    for hundred in range(6):
+        names = [f"Theory of {hundred}{number:02}" for number in range(100)]
+        concepts = [{"name": each, "explanation": "Stated."} for each in names]
+        call("create_concepts", concepts=concepts)
+    call.concepts("Photosynthesis", "Theory of everything")
+
+    one = call.refusal("get_concept", concept_id="Photosythesis")
+    two = call.refusal("get_concept", concept_id="Theory of everythnig")
+
+    assert one["details"]["similar"] == ["Photosynthesis"]
+    assert two["details"]["similar"][0] == "Theory of everything"
+
+
+@proves("knowledge:near-names")
+def test_a_search_that_finds_nothing_says_so_and_what_to_try(meaning: Knowing) -> None:
+    none = meaning("get_recent_concepts")
+    meaning.concept("Photosynthesis", area="Biology")
+    near = meaning("search_concepts_semantic", query="Photosythesis")
+    narrow = meaning("search_concepts_semantic", query="Photosynthesis", area="Physics")
+    exact = meaning("search_concepts_exact", name="Photosythesis")
+    found = meaning("search_concepts_semantic", query="Photosynthesis")
+
+    assert none["message"] == near["message"] == narrow["message"] == "Nothing found"
+    assert "create_concept" in none["note"]
+    assert "'Photosynthesis'" in near["note"]
+    assert "'Photosynthesis'" in exact["note"]
+    assert "filter" in narrow["note"]
+    assert (found["message"], found.get("note")) == ("Found", None)
