@@ -179,6 +179,56 @@ def test_a_problem_told_in_other_words_is_found_with_less_relevance(call: Call) 
     assert 0 < answer["incidents"][0]["relevance"] < 1
 
 
+@proves("debug:code")
+@pytest.mark.parametrize(
+    ("error", "query"),
+    [
+        ("E1234: licence expired", "startup failed with E1234"),
+        ("E1234: licence expired", "E1234"),
+        ("ORA-00942: table or view does not exist", "error ora-00942"),
+        ('ERROR: relation "invoices" does not exist (SQLSTATE 42P01)', "SQLSTATE 42P01"),
+        ("Access is denied. (Exception from HRESULT: 0x80070005)", "0x80070005"),
+        ("connect ECONNREFUSED 127.0.0.1:5432", "ECONNREFUSED"),
+    ],
+)
+def test_the_incident_that_has_a_code_is_found_by_the_code(
+    call: Call, error: str, query: str
+) -> None:
+    known = add(call, title="Known", error_signature=error, summary=None)
+    add(call, title="Other", error_signature="E2000: disk full", summary=None, steps=["Prune."])
+
+    answer = ranked(call, query)
+
+    assert answer["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+    assert answer["incidents"][0]["incident_id"] == known["incident_id"]
+    assert not answer["incidents"][0]["exact"]
+
+
+@proves("debug:code")
+@pytest.mark.parametrize(
+    ("errors", "query"),
+    [
+        (["EACCES: permission denied, open '/a'", "connect EACCES /run/docker.sock"], "EACCES"),
+        (["E1234: licence expired"], "E1234: the port of the server is taken"),
+        (["E2000"], "E1234"),
+        (["failed with E2000"], "failed with E1234"),
+        (
+            ["error TS2345: Argument of type 'A1' is not assignable to type 'B1'."],
+            "TS2345 for C1_X",
+        ),
+        (["HTTP 500 from the checkout service"], "HTTP 500"),
+        (["The linter found unused imports: exit code 1"], "exit code 1"),
+    ],
+)
+def test_a_code_that_says_little_finds_no_fix(call: Call, errors: list[str], query: str) -> None:
+    for error in errors:
+        add(call, title=f"Known: {error}", error_signature=error, summary=None, steps=[error])
+
+    answer = ranked(call, query)
+
+    assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+
+
 @proves("debug:outcome")
 def test_outcomes_change_the_evidence_and_say_so(call: Call) -> None:
     added = add(call)

@@ -4,15 +4,15 @@ The same normalised signature is the same problem: relevance 1. The same headlin
 without its frames) is nearly as certain, unless both have frames in different places.
 All others are found by words and meaning, with title, summary and signature as separate fields,
 and judged by `engine.relevance`: incidents that have an error by its head, the others by their
-titles. A search always finds something, so an incident is recommended only from a minimum relevance
-on, which is a setting.
+titles, and where a code is asked about, those that have it by that. A search always finds
+something, so an incident is recommended only from a minimum relevance on, which is a setting.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -21,10 +21,16 @@ from stratagem import limits
 from stratagem.debugging.kinds import INCIDENTS, facet_headline, facet_signature
 from stratagem.debugging.signatures import (
     agreement,
+    asked_by_code,
+    code_parts,
+    find_codes,
     find_error,
+    find_headlines,
     fingerprint_and_headlines,
     headline,
+    is_bare_status,
     kept_headlines,
+    state_other_codes,
 )
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
@@ -52,8 +58,8 @@ _LISTED_SHARE: Final = 0.5
 # So many incidents with one headline are looked at; most are one problem in many places.
 _SAME_HEADLINE_MAX: Final = 50
 # The same words in another place of the program, or with another cause, are another problem until
-# somebody says otherwise; `database is locked` is said of many a problem.
-_MOST: Final = {"ELSEWHERE": 0.35, "OF_OTHERS": 0.35, "UNTELLING": 0.8}
+# somebody says otherwise; `database is locked` is said of many a problem, `HTTP 500` of nearly all.
+_MOST: Final = {"ELSEWHERE": 0.35, "OF_OTHERS": 0.35, "OF_STATUS": 0.35, "UNTELLING": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ def find_incidents(
         each for each in _read(reader, ranking.found) if each.content["incident_id"] not in known
     ]
     judged = [*_judge_errors(problem, found), *_judge_prose(foundation, reader, problem, found)]
-    similar = sorted(judged, key=lambda match: -match.relevance)
+    similar = sorted(_raise_by_code(problem, found, judged), key=lambda match: -match.relevance)
     return _worth_listing(same + similar)[:limit], ranking.mode
 
 
@@ -147,7 +153,8 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     found: dict[str, SimilarIncident] = {}
     if problem.fingerprint:
         for content in _contents(reader, view, facet_signature(problem.fingerprint)):
-            if agreement(problem.headlines, kept_headlines(content)).name == "OF_OTHERS":
+            agreed = agreement(problem.headlines, kept_headlines(content))
+            if agreed.name == "OF_OTHERS" or _has_other_code(problem, content):
                 continue
             comparison = _compare(problem, content)._replace(relevance=1.0)
             match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
@@ -155,12 +162,18 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     for digest in dict.fromkeys(each.digest for each in problem.headlines if each.digest):
         for content in _contents(reader, view, facet_headline(digest), limit=_SAME_HEADLINE_MAX):
             agreed = agreement(problem.headlines, kept_headlines(content))
-            if content["incident_id"] not in found and agreed.name == "SAME":
+            is_same = agreed.name == "SAME" and not _has_other_code(problem, content)
+            if content["incident_id"] not in found and is_same:
                 comparison = _compare(problem, content)
                 comparison = comparison._replace(relevance=relevance.SAME_HEADLINE_MIN)
                 match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
                 found[match.incident_id] = match
     return list(found.values())
+
+
+def _has_other_code(problem: Problem, content: Mapping[str, Any]) -> bool:
+    """Whether both are codes, which normalisation takes for values where they end a message."""
+    return state_other_codes(problem.text, content.get("error_signature") or "")
 
 
 def _contents(
@@ -184,16 +197,20 @@ def _read(reader: Reader, found: Sequence[Ranked]) -> list[_Found]:
 def _judge_errors(problem: Problem, found: Sequence[_Found]) -> Iterator[SimilarIncident]:
     """Judge the incidents that have an error, but for those that would not be listed."""
     asked = _describe_asked(problem)
+    any_most = _MOST["OF_STATUS"] if is_bare_status(problem.text) else 1.0
+    # What is unlike the question by its words may have its code.
+    is_pruned = asked_by_code(problem.text) is None
     nearest = 0.0
     for each in found:
         if each.headlines:
             known = _describe(_text(each.content), each.headlines)
             cosine = each.ranked.cosine
-            if not relevance.may_reach(_listed_min(nearest), asked, known, cosine):
+            least = _listed_min(nearest) if is_pruned else 0.0
+            if not relevance.may_reach(least, asked, known, cosine):
                 continue
             comparison = relevance.compare(asked, known, cosine)
             most = _MOST.get(agreement(problem.headlines, each.headlines).name, 1.0)
-            comparison = comparison._replace(relevance=min(most, comparison.relevance))
+            comparison = comparison._replace(relevance=min(most, any_most, comparison.relevance))
             nearest = max(nearest, comparison.relevance)
             yield SimilarIncident(each.content["incident_id"], each.content, comparison)
 
@@ -216,6 +233,74 @@ def _judge_prose(
         ratio = each.ranked.score / first.ranked.score if first.ranked.score else 0.0
         comparison = ProblemComparison(best * ratio, known=_compare_titles(asked, each.content))
         yield SimilarIncident(each.content["incident_id"], each.content, comparison)
+
+
+def _raise_by_code(
+    problem: Problem, found: Sequence[_Found], judged: Sequence[SimilarIncident]
+) -> Iterator[SimilarIncident]:
+    """Judge incidents by the code that is asked about, where that makes them likelier."""
+    rest = asked_by_code(problem.text)
+    if rest is None:
+        yield from judged
+        return
+    codes = find_codes(problem.text)
+    sharing = [each for each in found if codes & find_codes(_text_with_code(each))]
+    different = len({_identity(each) for each in sharing})
+    asked = _describe_question(problem, codes, rest)
+    compared = {
+        each.content["incident_id"]: _compare_by_code(codes, asked, each, different)
+        for each in sharing
+        if agreement(problem.headlines, each.headlines).name not in _MOST
+    }
+    for match in judged:
+        by_code = compared.get(match.incident_id)
+        # What is recommended by its words needs no code.
+        if by_code and match.relevance < min(relevance.TRY_MIN, by_code.relevance):
+            yield replace(match, comparison=by_code)
+        else:
+            yield match
+
+
+def _compare_by_code(
+    codes: frozenset[str], asked: Description, found: _Found, different: int
+) -> ProblemComparison:
+    known = _describe_without(codes, found)
+    comparison = relevance.compare_by_code(asked, known, found.ranked.cosine, different)
+    shared = sorted(codes & find_codes(known.told))
+    named = [(_head_word(code, is_name=True), True) for code in shared]
+    return comparison._replace(asked=[*named, *comparison.asked])
+
+
+def _identity(found: _Found) -> str:
+    """Return what incidents that are one problem in several places have in common."""
+    return found.headlines[0].key if found.headlines else str(found.content["title"])
+
+
+def _describe_question(problem: Problem, codes: frozenset[str], rest: str) -> Description:
+    """Return what a question says beside some codes; a port is a name only where the code is."""
+    asked = _describe(rest, find_headlines(rest))
+    names = [word for head in _without(codes, problem.headlines) for word in head if word.is_name]
+    asked.heads = [[*names, *head] for head in asked.heads or [[]]]
+    return asked
+
+
+def _describe_without(codes: frozenset[str], found: _Found) -> Description:
+    """Return what an incident says beside some codes: with its error, or else in its title."""
+    text = _text_with_code(found)
+    known = _describe(text, found.headlines)
+    known.heads = _without(codes, found.headlines or find_headlines(text))
+    return known
+
+
+def _text_with_code(found: _Found) -> str:
+    """Return where an incident has its code: a report without an error mentions many a one."""
+    return _text(found.content) if found.headlines else str(found.content["title"])
+
+
+def _without(codes: frozenset[str], found: Sequence[Headline]) -> list[list[HeadWord]]:
+    """Return the heads of headlines without what they have of some codes."""
+    parts = {part for code in codes for part in code_parts(code)}
+    return [[word for word in _head(each) if word.text not in parts] for each in found]
 
 
 def _compare(problem: Problem, content: Mapping[str, Any]) -> ProblemComparison:

@@ -707,7 +707,8 @@ def _measure_standing(
 def _find_same_signature(
     reader: Reader, view: View, content: Mapping[str, Any]
 ) -> dict[str, str] | None:
-    problem = retrieval.Problem("", "", content.get("fingerprint", ""), kept_headlines(content))
+    error = content.get("error_signature") or ""
+    problem = retrieval.Problem(error, "", content.get("fingerprint", ""), kept_headlines(content))
     exact = _stand_for_merged(
         IncidentRecords(reader, view), retrieval.find_exact(reader, view, problem)
     )

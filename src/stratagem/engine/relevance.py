@@ -12,13 +12,18 @@ one name alone is at most three quarters of a whole one.
 
     relevance = logistic(−5 + 2·cq + 4·cc − 2·conflict + 2·cosine), at most 0.97
 
-No weight depends on what else is known, so that a relevance means the same in a collection of ten
-and in one of a hundred thousand.
+No weight depends on what else is known, but for codes, so that a relevance means the same in a
+collection of ten and in one of a hundred thousand.
 
 Prose has no head. There, two things count: the share of the best result's title that the query has
 (`title`, each word weighted by its rarity), and its lead over the next result (`gap`, at most 0.3):
 
     relevance of the best = logistic(−3.5 + 3.5·title + 4·gap), at most 0.95
+
+A code stands for its message, and may be asked about without it. Where both have one, the code
+counts as a name that both heads have, and the words of the known head as said; its names do not.
+A code says nothing where the question names what the known description lacks. Of `n` different
+problems with that code one is meant at most: their relevance is an `n`th of what it would be.
 
 The constants were fitted to pairs of which it is known whether they are the same problem, and
 rounded. `python -m evals debug` shows how well the probabilities are calibrated.
@@ -44,6 +49,7 @@ __all__ = [
     "HeadWord",
     "ProblemComparison",
     "compare",
+    "compare_by_code",
     "may_reach",
     "prose_relevance",
     "title_share",
@@ -228,6 +234,32 @@ def may_reach(least: float, asked: Description, known: Description, cosine: floa
     return any(pair.relevance(cosine) >= least - _ROUNDING for pair in pairs)
 
 
+def compare_by_code(
+    asked: Description, known: Description, cosine: float, sharing: int
+) -> ProblemComparison:
+    """Return how likely a known problem is meant by a code that both descriptions have.
+
+    Their heads are what they say beside the code. `sharing` different problems are known by the
+    code, and no more than one of them is meant.
+    """
+    heads = [(one, other) for one in asked.heads or [()] for other in known.heads or [()]]
+    pairs = [_pair(asked, one, known, other) for one, other in heads]
+    best = max(pairs, key=lambda each: each.likeness)
+    if _lacks_name(best.asked):
+        return ProblemComparison(0.0)
+    said = [(word, found or not word.is_name) for word, found in best.known]
+    asked_share, known_share = _share_with_code(best.asked), _share_with_code(said)
+    lacks_word = any(not found for _, found in best.asked)
+    logit = (
+        _BASE
+        + _ASKED_SHARE * asked_share
+        + _KNOWN_SHARE * known_share
+        + _CONFLICT * (lacks_word and _lacks_name(best.known))
+        + _MEANING * (min(asked_share, known_share) if isnan(cosine) else cosine)
+    )
+    return ProblemComparison(_logistic(logit) / sharing, best.asked, best.known)
+
+
 def prose_relevance(title: float, gap: float) -> float:
     """Return how likely the best result for a description in prose is the problem asked about.
 
@@ -306,6 +338,12 @@ def _share(words: Sequence[CheckedWord]) -> float:
     if len(words) == 1:
         total = _SINGLE_WORD_TOTAL
     return said / total if total else 0.0
+
+
+def _share_with_code(words: Sequence[CheckedWord]) -> float:
+    """Return which share of a head is said, of which the code is a part that is."""
+    total = _NAME_WEIGHT + sum(word.weight for word, _ in words)
+    return (_NAME_WEIGHT + sum(word.weight for word, found in words if found)) / total
 
 
 def _dice(one: Sequence[CheckedWord], other: Sequence[CheckedWord]) -> float:

@@ -36,19 +36,26 @@ if TYPE_CHECKING:
 __all__ = [
     "VERSION",
     "agreement",
+    "asked_by_code",
+    "code_parts",
+    "find_codes",
     "find_error",
     "find_headlines",
     "fingerprint",
     "fingerprint_and_headlines",
     "headline",
+    "is_bare_status",
     "kept_headlines",
     "signature",
     "signature_fields",
+    "state_other_codes",
 ]
 
 VERSION: Final = 5
 
 _DIGEST_CHARS: Final = 32
+# A question about a code is shorter.
+_CODE_QUESTION_CHARS_MAX: Final = 120
 
 
 def signature(text: str) -> str:
@@ -112,6 +119,46 @@ def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement
     from stratagem.debugging.signatures import headlines
 
     return headlines.agreement(asked, known)
+
+
+def find_codes(text: str) -> frozenset[str]:
+    """Return the codes of the errors that a text speaks of, in lower case."""
+    from stratagem.debugging.signatures import codes
+
+    return codes.find_codes(text)
+
+
+def state_other_codes(one: str, other: str) -> bool:
+    """Say whether two texts end in codes, and in different ones."""
+    from stratagem.debugging.signatures import codes
+
+    return codes.state_other_codes(one, other)
+
+
+def is_bare_status(text: str) -> bool:
+    """Say whether a text says no more than that something failed: `HTTP 500`, `exit code 1`."""
+    from stratagem.debugging.signatures import codes
+
+    return codes.is_bare_status(text)
+
+
+def code_parts(code: str) -> frozenset[str]:
+    """Return a code, and what words may be left of it in a headline."""
+    from stratagem.debugging.signatures import codes
+
+    return codes.code_parts(code)
+
+
+def asked_by_code(text: str) -> str | None:
+    """Return what a question says beside the code that it asks about; None where it is no such one.
+
+    A message that stands behind the code, or several lines, say more than the code does.
+    """
+    from stratagem.debugging.signatures import codes
+
+    line = text.strip()
+    is_more = "\n" in line or len(line) > _CODE_QUESTION_CHARS_MAX or codes.gives_message(line)
+    return None if is_more or not codes.find_codes(line) else codes.without_codes(line)
 
 
 def signature_fields(text: str, masked: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Final
 __all__ = [
     "CODES",
     "CODE_HOSTS",
+    "ERRNOS",
     "HOSTED",
     "NAMED",
     "NO_PACKAGES",
@@ -46,6 +47,20 @@ TECHNICAL: Final = (
     r"(?:log4j2?|slf4j|neo4j|sqlite3|psycopg[23]?|boto3?|urllib[23]|bs4|pg8000|x509|libc6|glib2)",
     r"GLIBC(?:XX)?_\d{1,2}(?:\.\d{1,3}){1,2}",
     r"(?:conv|pool|batchnorm|linear)[123]d",
+)
+
+# Errors of system calls and of npm by their names, in lower case.
+ERRNOS: Final = (
+    "e2big|eacces|eaddrinuse|eaddrnotavail|eafnosupport|eagain|ealready|ebadengine|ebadf",
+    "ebadmsg|ebadplatform|ebusy|ecanceled|echild|econnaborted|econnrefused|econnreset",
+    "edeadlk|edestaddrreq|edquot|eexist|efault|efbig|ehostdown|ehostunreach|eidrm|eilseq",
+    "einprogress|eintegrity|eintr|einval|eio|eisconn|eisdir|ejsonparse|elifecycle|eloop",
+    "emfile|emlink|emsgsize|enametoolong|enetdown|enetreset|enetunreach|enfile|enobufs",
+    "enodata|enodev|enoent|enoexec|enolck|enolock|enomem|enomsg|enoprotoopt|enospc|enosys",
+    "enotblk|enotconn|enotdir|enotempty|enotfound|enotsock|enotsup|enotty|enxio",
+    "eopnotsupp|eoverflow|eowner|eperm|epipe|eproto|eprotonosupport|eprototype|erange",
+    "eresolve|erofs|eshutdown|espipe|esrch|estale|etarget|etime|etimedout|etoomanyrefs",
+    "etxtbsy|eusage|ewouldblock|exdev",
 )
 
 _SOFTWARE: Final = (
