@@ -244,6 +244,7 @@ MANIFEST: dict[str, str] = {
     "search:passages": "A long value is shown by the passage that matches, and how to read on.",
     "search:exchange": "A message comes with its reply, a reply with what it replies to.",
     "search:words": "The text of an answer has every fact that a client needs to go on.",
+    "standing:more": "A status says that there are more standing instructions than it lists.",
     "standing:listed": "Standing instructions and preferences are recognised and listed.",
     "standing:raised": "A standing instruction is found before what is only said once.",
     "search:ties": "Of equal hits the newer comes first, every time.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.behaviour.conftest import Call
 from tests.manifest import proves
 
@@ -55,3 +57,57 @@ def test_a_standing_instruction_stands_before_what_is_said_once(call: Call) -> N
     call.log(event="again", data={"role": "user", "text": "The charts of the project are done"})
 
     assert call.keys("project charts")[0] == "rule"
+
+
+@proves("standing:listed")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please use metric units from now on.",
+        "Use metric units.",
+        "Stop using bullet points.",
+        "Keep your answers under a hundred words.",
+        "Each time you show a price, add the currency.",
+        "You don't need to explain the basics to me.",
+    ],
+)
+def test_how_the_user_wants_it_is_listed_however_it_is_said(call: Call, text: str) -> None:
+    call.log(event="message", data={"role": "user", "text": text})
+
+    assert said(call) == [text]
+
+
+@proves("standing:listed")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do I prefer tea or coffee?",
+        "I'd rather not say.",
+        "Bob said: I prefer a window seat.",
+        "Use metric units in this table.",
+        "Stop the server.",
+        "Write a poem about French tables.",
+        "Call me when you land.",
+    ],
+)
+def test_what_is_asked_quoted_or_said_of_one_thing_is_not_listed(call: Call, text: str) -> None:
+    call.log(event="message", data={"role": "user", "text": text})
+
+    assert said(call) == []
+
+
+@proves("standing:more")
+def test_a_status_says_that_there_are_older_instructions(call: Call) -> None:
+    for number in range(10):
+        call.store(key=f"rule/{number}", value=f"Always use rule {number}")
+    ten = call.status()
+    call.store(key="rule/10", value="Always use rule 10")
+
+    eleven = call.status()
+
+    assert ten.get("instructions_more") is None
+    assert eleven["instructions_more"] is True
+    assert [each["text"][-2:].strip() for each in eleven["instructions"]] == [
+        "10", "9", "8", "7", "6", "5", "4", "3", "2", "1"
+    ]  # fmt: skip
+    assert all(each["timestamp"] for each in eleven["instructions"])

@@ -122,7 +122,7 @@ def _instructions(memory: Memory, above: Sequence[BriefLine]) -> list[BriefLine]
         said = cut(_line(each.text), _LINE_CHARS)
         if not any(said in fact.line for fact in above):
             # One that stands in a longer text is not all of it.
-            news.setdefault(said, BriefLine(f"- The user said: {said}"))
+            news.setdefault(said, BriefLine(f"- The user said: {said} ({each.timestamp[:10]})"))
     return list(news.values())[:_INSTRUCTIONS_MAX]
 
 

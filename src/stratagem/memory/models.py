@@ -487,6 +487,7 @@ class Status(DisplayableResult):
     clock_warning: str | None = None
     note: str | None = None
     instructions: list[Instruction] = field(default_factory=list)
+    instructions_more: bool | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -68,6 +68,7 @@ def _fit_stored(answer: Answer, given: Mapping[str, Any]) -> Answer:
 
 
 _NAMESPACES_SAID: Final = 10
+_OLDER_INSTRUCTIONS: Final = "There are older ones; strata_search finds them by their words."
 # Of a hit, in words: a passage has about as many.
 _HIT_CHARS: Final = 800
 
@@ -355,7 +356,9 @@ def _say_status(answer: Mapping[str, Any]) -> str:
         for each in answer.get("instructions", ())
     ]
     if wanted:
-        wanted = ["Standing instructions and preferences found here:", *wanted, AS_DATA]
+        title = "Standing instructions and preferences found here, newest first:"
+        older = [_OLDER_INSTRUCTIONS] if answer.get("instructions_more") else []
+        wanted = [title, *wanted, *older, AS_DATA]
     return with_note([line, *warnings, *wanted], answer)
 
 
@@ -686,7 +689,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 ("status",),
                 "Show the current branch and namespace, and how much is stored.",
                 panel="Memory",
-                renderer="tables.show_fields",
+                renderer="tables.show_status",
             ),
         ),
     ),

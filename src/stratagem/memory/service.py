@@ -634,6 +634,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             view, note = self._own_view(reader)
             head = reader.log.head()
             gap = clock_gap(reader.log, self._store.now())
+            wanted = self._instructions(reader, view) if view else []
             return Status(
                 version=foundation.version,
                 branch=caller.shown_branch,
@@ -653,7 +654,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 clock_ahead_since=gap.since if gap else None,
                 clock_warning=gap.warning if gap else None,
                 note=note,
-                instructions=self._instructions(reader, view) if view else [],
+                instructions=wanted[: limits.INSTRUCTIONS_MAX],
+                instructions_more=len(wanted) > limits.INSTRUCTIONS_MAX or None,
             )
 
     def _shown_location(self) -> str:
@@ -696,9 +698,11 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         They were recognised when they were written: "always …", "I prefer …". Newest first.
         """
         with self._store.snapshot() as reader:
-            return self._instructions(reader, self._views.view(reader, self._caller.branch))
+            wanted = self._instructions(reader, self._views.view(reader, self._caller.branch))
+        return wanted[: limits.INSTRUCTIONS_MAX]
 
     def _instructions(self, reader: Reader, view: View) -> list[Instruction]:
+        """Return one more than are shown, if there are so many."""
         newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
         events = reader.log.contents(newest)
         own = (
@@ -712,7 +716,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             for event in own
             if hits.is_of_person(event) and not hits.is_doubtful(reader, view, event)
         )
-        return [hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX)]
+        return [
+            hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX + 1)
+        ]
 
     def purge(
         self,

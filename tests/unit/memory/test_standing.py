@@ -1,9 +1,13 @@
 """What somebody wants from now on is told from what is said once."""
 
+from pathlib import Path
+
+import orjson
 import pytest
 
 from stratagem.memory.standing import find_standing, is_standing, role_of, words_of
 
+LABELLED = Path(__file__).parents[3] / "evals" / "data" / "standing.jsonl"
 STANDING = [
     "Always include version numbers when I ask about libraries.",
     "Thanks! Please never use tabs.",
@@ -88,3 +92,14 @@ def test_a_message_says_its_role_and_its_words() -> None:
     assert role_of("text") is role_of({"role": 1}) is None
     assert words_of({"content": "hello", "role": "user"}) == words_of("hello") == "hello"
     assert words_of({"role": "user"}) == words_of(1) == ""
+
+
+def test_the_labelled_sentences_are_told_apart() -> None:
+    """Half of them chose the patterns; before, precision was .71 and recall .25 on the other."""
+    rows = [orjson.loads(line) for line in LABELLED.read_bytes().splitlines()]
+    report = [row for row in rows if row["half"] == "report"]
+    taken = [row for row in report if is_standing(row["text"])]
+    right = [row for row in taken if row["standing"]]
+
+    assert len(right) / len(taken) >= 0.95
+    assert len(right) / sum(row["standing"] for row in report) >= 0.85

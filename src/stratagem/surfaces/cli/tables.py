@@ -43,6 +43,7 @@ __all__ = [
     "show_namespaces",
     "show_range",
     "show_skipped",
+    "show_status",
     "show_tags",
     "table",
     "value_text",
@@ -271,6 +272,21 @@ def show_fields(console: Console, answer: Answer) -> None:
         shown = ", ".join(map(_line, value)) if isinstance(value, list) else _line(_plain(value))
         rows.add_row(name.replace("_", " "), printable(shown))
     show(console, rows)
+
+
+def show_status(console: Console, answer: Answer) -> None:
+    """Show figures of the database, and below them what users want from now on."""
+    parts = {"instructions", "instructions_more"}
+    show_fields(console, {name: value for name, value in answer.items() if name not in parts})
+    wanted = answer.get("instructions", ())
+    if not wanted:
+        return
+    console.print("\nStanding instructions and preferences, newest first:", style="dim")
+    for each in wanted:
+        text = Text.assemble(printable(each["text"]), (f"  {when(each['timestamp'])}", "dim"))
+        console.print(Text("- ") + text, soft_wrap=True)
+    if answer.get("instructions_more"):
+        console.print("There are older ones; `stratagem search` finds them by their words.")
 
 
 def _line(value: Any) -> str:
