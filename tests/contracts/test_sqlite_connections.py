@@ -120,6 +120,32 @@ def test_a_snapshot_stays_as_it_was_while_its_thread_writes(store: SqliteStore) 
     assert text_of(store, "one") == "after"
 
 
+def test_no_statement_keeps_its_connection_in_the_past(store: SqliteStore) -> None:
+    def fail(transaction: Transaction) -> None:
+        transaction.branches.by_name("nowhere")
+        transaction.settings.number("vector_generation")
+        raise ValueError("after a look")
+
+    def states() -> list[int]:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(text_of, store, "key 1").result()
+            connections = list(store._connections)  # noqa: SLF001 -- only a test asks for them
+            return [each.txn_state("main") for each in connections]
+
+    text_of(store, "key 1")
+    text_of(store, "nothing")
+    store.reader().settings.number("vector_generation")
+    with store.snapshot():
+        pass
+    after_reading = states()
+    with pytest.raises(ValueError, match="after a look"):
+        store.write(fail, TESTER)
+    after_failing = states()
+    append(store, a_note("one", "text"))
+
+    assert {*after_reading, *after_failing, *states()} == {apsw.SQLITE_TXN_NONE}
+
+
 def test_threads_that_write_in_turn_see_each_other(store: SqliteStore) -> None:
     def write_beside() -> None:
         for number in range(MANY):
@@ -198,11 +224,17 @@ def test_a_long_walk_of_writers_is_seen_as_by_a_connection_that_has_read_nothing
 
 
 class _Interrupted:
-    """A connection whose user can be interrupted once it has the lock of writers."""
+    """A connection, or its cursor, whose user can be interrupted after it has locked writers out."""
 
-    def __init__(self, connection: apsw.Connection, interrupts: threading.Event) -> None:
+    def __init__(
+        self, connection: apsw.Connection | apsw.Cursor, interrupts: threading.Event
+    ) -> None:
         self._connection = connection
         self._interrupts = interrupts
+
+    def cursor(self) -> _Interrupted:
+        assert isinstance(self._connection, apsw.Connection)
+        return _Interrupted(self._connection.cursor(), self._interrupts)
 
     def execute(self, sql: str, *parameters: Any) -> apsw.Cursor:
         cursor = self._connection.execute(sql, *parameters)

@@ -37,6 +37,7 @@ __all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make
 Q = TypeVar("Q", bound=Queries)
 
 _FORMATS = Shape[tuple[int, int | None]]()
+_SETTING = Shape[tuple[str | int | None]]()
 _FREQUENCY_ROW = Shape[tuple[str, int]]()
 # State that nearly every read asks for and only a commit changes.
 _OF_STATE = frozenset(
@@ -61,7 +62,7 @@ _NOT_ONE_TERM = re.compile(r"[\x00-\x20\"'\\`\x7fA-Z]")
 
 def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...] = ()) -> Queries:
     """Return the statements of this store over a connection; `faults` are translated."""
-    return _make_queries(Queries, connection, faults)
+    return _make_queries(_CursorQueries, connection, faults)
 
 
 def _make_queries(
@@ -69,9 +70,10 @@ def _make_queries(
 ) -> Q:
     path = connection.filename
     return kind(
-        # The driver's own types name only what SQLite can bind. Lists never get there: `array`
-        # makes texts of them.
-        cast("SqlSession", connection),
+        # One cursor for all statements: a connection makes one for each, which takes as long as a
+        # small statement does. The driver's own types name only what SQLite can bind. Lists never
+        # get there: `array` makes texts of them.
+        cast("SqlSession", connection.cursor()),
         STATEMENTS,
         array=_json_array,
         faults=faults,
@@ -101,7 +103,20 @@ def lookup_reader(
     return reader, guard
 
 
-class _SnapshotQueries(Queries):
+class _CursorQueries(Queries):
+    """Statements that are read to their end, also those of which one row is wanted.
+
+    A cursor with rows left goes on seeing the state of its first one, and would keep writers out.
+    """
+
+    __slots__ = ()
+
+    def _fetch_one(self, sql: str, parameters: Sequence[Parameter]) -> tuple[object, ...] | None:
+        rows = self._fetch_all(sql, parameters)
+        return rows[0] if rows else None
+
+
+class _SnapshotQueries(_CursorQueries):
     """Statements outside of any transaction.
 
     In a snapshot, the state that nearly every read asks for is read once, until somebody commits.
@@ -131,12 +146,6 @@ class _SnapshotQueries(Queries):
         if asked not in answers:
             answers[asked] = super()._fetch_all(sql, parameters)
         return answers[asked]
-
-    def _fetch_one(self, sql: str, parameters: Sequence[Parameter]) -> tuple[object, ...] | None:
-        if self.answers is None or sql not in _OF_STATE:
-            return super()._fetch_one(sql, parameters)
-        rows = self._fetch_all(sql, parameters)
-        return rows[0] if rows else None
 
 
 class FormatGuard:
@@ -174,7 +183,7 @@ class FormatGuard:
             DatabaseTooNew: A newer Stratagem has upgraded the file since it was opened.
         """
         # A connection learns of others' commits by reading.
-        self._queries.run("setting", "read_models_version")
+        self._queries.row(_SETTING, "setting", "read_models_version")
         self.check_if_changed()
         if len(self._answers) > _ANSWERS_MAX:
             self._answers = {}

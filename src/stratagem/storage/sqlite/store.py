@@ -49,6 +49,7 @@ from stratagem.storage.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from stratagem.storage.relational.eraser import Erasure
+    from stratagem.storage.relational.session import SqlSession
     from stratagem.storage.relational.writer import SqlWriter
     from stratagem.storage.sqlite import examination, maintenance, replacement
     from stratagem.storage.sqlite import writer as sqlite_writer
@@ -397,16 +398,23 @@ class SqliteStore(SqlStore):
         try:
             # Here, so that whoever interrupts it leaves no transaction open: that would lock out
             # every other writer.
-            connection.execute("BEGIN IMMEDIATE")
+            self._session_of(connection).execute("BEGIN IMMEDIATE")
             runner, head = self._begin_writing(connection)
             head = runner.run(batch, head)
-            connection.execute("COMMIT")
+            runner.writer.queries.session.execute("COMMIT")
             self._last_commit = _LastCommit(connection, connection.data_version(), runner, head)
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
         self._settle(batch, runner.writer.cache)
+
+    def _session_of(self, connection: apsw.Connection) -> SqlSession | apsw.Connection:
+        """Return what runs statements on a connection: what the last commit by it ran them with."""
+        last = self._last_commit
+        if last is None or last.connection is not connection:
+            return connection
+        return last.runner.writer.queries.session
 
     def _begin_writing(self, connection: apsw.Connection) -> tuple[BatchRunner, Head]:
         """Return what writes and the head, in the transaction that has begun.
