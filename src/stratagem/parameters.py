@@ -9,7 +9,7 @@ checked against these schemas alone, so that nothing has to build models when it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
@@ -294,7 +294,8 @@ def check(schema: Schema, arguments: object, operation: str) -> dict[str, Any]:
         MissingRequired: A parameter is missing.
         ValidationFailed: A parameter is unknown, or has a value that it cannot have.
     """
-    if not isinstance(arguments, Mapping):
+    # Told by its type first: a mapping in general takes a look at its abstract bases.
+    if type(arguments) is not dict and not isinstance(arguments, Mapping):
         raise InvalidInput(
             f"The arguments of {operation} are a JSON object, not {type(arguments).__name__}."
         )
@@ -305,22 +306,16 @@ def check(schema: Schema, arguments: object, operation: str) -> dict[str, Any]:
     return _Check(operation).properties(schema, given, ())
 
 
-class _AnyType:
-    """The types of a parameter that takes any JSON."""
-
-    def __contains__(self, kind: object) -> bool:
-        return True
-
-
 @dataclass(frozen=True, slots=True)
 class _ExactTypes:
     """The types by which most calls are accepted without further checks.
 
     `parameters` gives each declared name its Python name, the types of values that need no further
-    check, and its default: methods of the SDK hand over what nobody gave, and a default fits.
+    check (None for all), and its default: methods of the SDK hand over what nobody gave, and a
+    default fits.
     """
 
-    parameters: Mapping[str, tuple[str, Container[type], object]]
+    parameters: Mapping[str, tuple[str, frozenset[type] | None, object]]
     required: frozenset[str]
 
 
@@ -340,14 +335,14 @@ def _check_exact(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any]
     for name, value in arguments.items():
         if value is MISSING:
             continue
-        parameter = declared.get(name)
-        if parameter is None:
+        if name not in declared:
             return None
-        python, types, default = parameter
-        if type(value) not in types and value is not default:
-            return None
-        if type(value) is str and not _is_unicode(value):
-            return None
+        python, types, default = declared[name]
+        if value is not default:
+            if types is not None and type(value) not in types:
+                return None
+            if type(value) is str and not value.isascii() and not _is_unicode(value):
+                return None
         checked[python] = value
     return checked if exact.required <= checked.keys() else None
 
@@ -363,21 +358,21 @@ def _exact_types(schema: Schema) -> _ExactTypes:
     )
 
 
-def _accepted_types(schema: Schema) -> Container[type]:
-    """Return the types whose every value fits a schema."""
+def _accepted_types(schema: Schema) -> frozenset[type] | None:
+    """Return the types whose every value fits a schema; None where any does."""
     if "anyOf" in schema:
         choices = [_accepted_types(each) for each in schema["anyOf"]]
-        exact = [each for each in choices if isinstance(each, frozenset)]
+        exact = [each for each in choices if each is not None]
         # The text may be the JSON of a list.
         unsure = {str} if _takes_text_or_list(schema) else set()
-        return _AnyType() if len(exact) < len(choices) else frozenset().union(*exact) - unsure
+        return None if len(exact) < len(choices) else frozenset().union(*exact) - unsure
     says = schema.keys() - {"type", "default", "description"} - OWN_KEYWORDS
     if says or schema.get("type") == "array":
         return frozenset()
-    return _PYTHON_TYPES.get(schema.get("type", ""), _AnyType())
+    return _PYTHON_TYPES.get(schema.get("type", ""))
 
 
-_PYTHON_TYPES: Final[Mapping[str, Container[type]]] = {
+_PYTHON_TYPES: Final[Mapping[str, frozenset[type]]] = {
     "string": frozenset({str}),
     "integer": frozenset({int}),
     # A float may be infinite, which is not a JSON number.

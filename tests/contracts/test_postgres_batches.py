@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def together(
 
 
 def expecting(request: WriteRequest, keys: str) -> WriteRequest:
-    return replace(request, subjects=[(notes(), key) for key in keys])
+    return request._replace(subjects=[(notes(), key) for key in keys])
 
 
 def wait_for(store: PostgresStore, count: int) -> None:

@@ -249,5 +249,5 @@ class Kinds:
         self, event_kind: str, content: Mapping[str, Any], key: str | None = None
     ) -> Projection:
         """Return the projection of an event; that of an unknown kind is empty."""
-        kind = self.find_event(event_kind)
+        kind = self._events.get(event_kind) or self.find_event(event_kind)
         return kind.project(content, key) if kind else Projection()

@@ -83,19 +83,22 @@ class _Write:
             self._take_options(item)
 
     def _take_options(self, item: Item) -> None:
-        self.tags_given = item.get("tags") is not None
-        if tags := check_tags(item.get("tags") or ()):
-            self.content["tags"] = tags
+        if (given := item.get("tags")) is not None:
+            self.tags_given = True
+            if tags := check_tags(given or ()):
+                self.content["tags"] = tags
         if (session := item.get("session")) is not None:
             self.content["session"] = values.check_text(
                 session, field="session", chars_max=limits.SESSION_CHARS_MAX
             )
         if _check_index(item.get("index")) is False:
             self.content["index"] = False
-        ttl, path = item.get("ttl"), item.get("path")
-        self.ttl = moments.duration(ttl) if ttl is not None else None
-        self.steps = paths.parse(path) if path is not None else None
-        self.expected_version = _check_version(item.get("expected_version"))
+        if (ttl := item.get("ttl")) is not None:
+            self.ttl = moments.duration(ttl)
+        if (path := item.get("path")) is not None:
+            self.steps = paths.parse(path)
+        if (version := item.get("expected_version")) is not None:
+            self.expected_version = _check_version(version)
 
     def canonical_arguments(self) -> list[Any]:
         """Return the arguments in one form however they were written, for the idempotency key."""
@@ -523,9 +526,7 @@ def _check_index(index: object) -> bool | None:
     raise ValidationFailed("`index` must be true or false.", field="index")
 
 
-def _check_version(version: object) -> int | None:
-    if version is None:
-        return None
+def _check_version(version: object) -> int:
     if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= OPEN_END:
         raise ValidationFailed(
             "expected_version is a version number, or 0 for an entry that must not exist yet.",

@@ -90,12 +90,13 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     indexed = content.get("index", True)
     value = content["value"]
     return Projection(
-        expires_at=content.get("expires_at"),
-        tags=tuple(content.get("tags", ())),
-        facets=(_facets(value) if indexed else ()) + _origin_facets(content),
-        session=content.get("session") if indexed else None,
+        False,  # noqa: FBT003 -- by place: by name they take half as long again
+        content.get("expires_at"),
+        tuple(content.get("tags", ())),
+        (_facets(value) if indexed else ()) + _origin_facets(content),
+        content.get("session") if indexed else None,
         # The key is the entry's title: people search for what they named it.
-        text=Text(key or "", values.text_of(value)) if indexed else None,
+        Text(key or "", values.text_of(value)) if indexed else None,
     )
 
 
@@ -130,10 +131,14 @@ def event_text(data: Any) -> str:
 
 
 def _facets(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (STANDING,) if is_standing(value) else ()
     return (STANDING,) if is_standing(words_of(value), role_of(value)) else ()
 
 
 def _origin_facets(content: Mapping[str, Any]) -> tuple[str, ...]:
+    if TRUST not in content and "capture" not in content:
+        return ()
     trust = (FACET_UNTRUSTED,) if content.get(TRUST) == UNTRUSTED else ()
     if "capture" in content:
         return (*trust, FACET_CAPTURED, capture_facet(content["capture"]))

@@ -49,7 +49,8 @@ class TransactionScope:
         Raises:
             TransactionEnded: The transaction that it would be part of is over.
         """
-        block = self._block()
+        # There are none for nearly every call.
+        block = self._block() if _BLOCKS.get() else None
         return self._caller if block is None else block.require_open()
 
     def begin(self, **options: Any) -> Caller:
@@ -63,7 +64,6 @@ class TransactionScope:
             raise
 
     def _block(self) -> OpenBlock | None:
-        # No generator: there are none for nearly every call, and each call asks.
         for block in _BLOCKS.get():
             if block.scope is self:
                 return block

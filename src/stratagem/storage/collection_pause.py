@@ -25,31 +25,30 @@ class CollectionPause:
     __slots__ = ("_pauses",)
 
     def __enter__(self) -> None:
+        global _is_paused  # noqa: PLW0603 -- as collections are: one switch for the process
         self._pauses = _is_paused or gc.isenabled()
         if self._pauses:
-            _set_paused(paused=True)
+            _is_paused = True
+            gc.disable()
 
     def __exit__(self, *_error: object) -> None:
         if self._pauses:
-            _set_paused(paused=False)
+            _end_pause()
 
 
 _is_paused = False
 
 
-def _set_paused(*, paused: bool) -> None:
-    global _is_paused  # noqa: PLW0603 -- as collections are: one switch for the process
-    _is_paused = paused
-    if paused:
-        gc.disable()
-    else:
-        gc.enable()
+def _end_pause() -> None:
+    global _is_paused  # noqa: PLW0603 -- as above
+    _is_paused = False
+    gc.enable()
 
 
 def _end_pause_after_fork() -> None:
     """Collect garbage in a process that was forked while another thread had paused it."""
     if _is_paused:
-        _set_paused(paused=False)
+        _end_pause()
 
 
 if hasattr(os, "register_at_fork"):

@@ -205,8 +205,7 @@ class IndexedText(NamedTuple):
     vector: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteRequest:
+class WriteRequest(NamedTuple):
     """Who writes, and the id under which a repeat of the write is recognised.
 
     `subjects` are records that the work is expected to write, each with its space and key. A store

@@ -152,6 +152,9 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
         BranchNotFound: There is none; branches with a similar name are suggested.
         ValidationFailed: No branch can have that name.
     """
+    # Nearly every call is about the first branch, which cannot be deleted.
+    if type(name) is str and name == DEFAULT_BRANCH and (first := branches.by_name(name)):
+        return first
     is_hidden = isinstance(name, str) and is_transaction(name)
     if not is_hidden:
         check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)

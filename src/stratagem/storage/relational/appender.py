@@ -17,11 +17,15 @@ import orjson
 from stratagem.engine.events import SALT_BYTES, Draft, Head, content_hash, event_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.storage.contract import Appended, WriteRequest
+from stratagem.storage.relational.interner import NumberedName
 from stratagem.storage.relational.projector import Fact, Projector
 from stratagem.storage.relational.session import Parameter
 from stratagem.storage.relational.writer import SqlWriter
 
 __all__ = ["Appender"]
+
+# As a named tuple is made, without the call of its class for each of thousands.
+_new_tuple = tuple.__new__
 
 
 class Appender:
@@ -54,11 +58,10 @@ class Appender:
         """Append drafts to a branch; return where each landed and what it replaced."""
         # One call for the salts of all drafts: each is a system call.
         salts = self._writer.adapters.entropy(SALT_BYTES * len(drafts))
-        names = self._interner.number(
-            [(draft.space, draft.key) for draft in drafts], [draft.subject for draft in drafts]
-        )
+        names = self._number(drafts)
         rows: list[tuple[Parameter, ...]] = []
         facts: list[Fact] = []
+        repeated: dict[int, int] = {}
         (sequence, _, link), at, wall = self.head, self.at, self.wall
         actor, request = self._request.actor, self._request.id
         # Each event is bound to the one before it. In place, not by a function for each: there may
@@ -80,21 +83,29 @@ class Appender:
                  payload, salt, content, link)
             )  # fmt: skip
             facts.append(
-                Fact(sequence, branch, kind, space_id, space, subject, key, is_new, draft.content)
+                _new_tuple(
+                    Fact,
+                    (sequence, branch, kind, space_id, space, subject, key, is_new, draft.content),
+                )
             )
-        self.head = Head(sequence, at, link)
+            if draft.repeats is not None:
+                repeated[sequence] = draft.repeats
+        first, self.head = self.head.sequence + 1, Head(sequence, at, link)
         self._queries.run_many("insert_event", rows)
-        repeated = {
-            fact.sequence: draft.repeats
-            for fact, draft in zip(facts, drafts, strict=True)
-            if draft.repeats is not None
-        }
-        replaced = self._projector.apply(facts, self.wall, repeated)
-        self.post(branch, facts)
+        replaced = self._projector.apply(facts, wall, repeated)
+        if self._writer.outbox.has_readers():
+            self.post(branch, facts)
         return [
-            Appended(fact.sequence, at, before)
-            for fact, before in zip(facts, replaced, strict=True)
+            _new_tuple(Appended, (sequence, at, before))
+            for sequence, before in enumerate(replaced, first)
         ]
+
+    def _number(self, drafts: Sequence[Draft]) -> list[NumberedName]:
+        if len(drafts) == 1:
+            return [self._interner.number_one(drafts[0].space, drafts[0].key)]
+        return self._interner.number(
+            [(draft.space, draft.key) for draft in drafts], [draft.subject for draft in drafts]
+        )
 
     def end(self) -> None:
         """Write the rows of the read models that exist once for each transaction."""

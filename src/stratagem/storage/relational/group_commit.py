@@ -105,7 +105,12 @@ class WriterQueue:
         self._leader: Ticket | None = None
         # Held while a batch is written, and for work that needs the database to itself.
         self.leading = threading.Lock()
-        self.counters = WriteCounters(0, 0, 0)
+        self._counted = (0, 0, 0)
+
+    @property
+    def counters(self) -> WriteCounters:
+        """What was written so far."""
+        return WriteCounters(*self._counted)
 
     @property
     def waiting(self) -> int:
@@ -174,18 +179,17 @@ class WriterQueue:
         A store whose transactions take a while to begin does it again once one has begun.
         """
         with self._order:
-            count = min(len(self._queue), self._batch_max - len(batch))
-            batch.extend(self._queue.popleft() for _ in range(count))
+            while self._queue and len(batch) < self._batch_max:
+                batch.append(self._queue.popleft())
 
     def _count(self, batch: list[Ticket]) -> None:
         """Count a batch; whoever leads is alone."""
-        failed = len([ticket for ticket in batch if ticket.error is not None])
-        before = self.counters
-        self.counters = WriteCounters(
-            before.writes + len(batch) - failed,
-            before.commits + (failed < len(batch)),
-            before.failed + failed,
-        )
+        failed = 0
+        for ticket in batch:
+            failed += ticket.error is not None
+        writes, commits, failures = self._counted
+        done = len(batch) - failed
+        self._counted = (writes + done, commits + (done > 0), failures + failed)
 
 
 def _fail_pending(batch: list[Ticket], error: Exception) -> None:
@@ -201,6 +205,10 @@ def _interruption() -> StorageUnavailable:
         "whether the write succeeded.",
         hint="Send it again with the same request id: then it is written only once.",
     )
+
+
+def _admit_nobody(_batch: list[Ticket]) -> None:
+    pass
 
 
 class BatchRunner:
@@ -220,14 +228,16 @@ class BatchRunner:
         self,
         batch: list[Ticket],
         head: Head,
-        admit: Callable[[list[Ticket]], object] = lambda _batch: None,
+        admit: Callable[[list[Ticket]], object] | None = None,
     ) -> Head:
         """Run the work of a batch, and return the new head.
 
         `admit` adds those that have queued up meanwhile to the batch: they are run, too.
         """
         with CollectionPause():
-            return self._run_batch(batch, head, admit)
+            if admit is None and len(batch) == 1:
+                return self._run(batch[0], head)
+            return self._run_batch(batch, head, admit or _admit_nobody)
 
     def _run_batch(
         self, batch: list[Ticket], head: Head, admit: Callable[[list[Ticket]], object]
@@ -249,7 +259,7 @@ class BatchRunner:
     def _run(self, ticket: Ticket, head: Head) -> Head:
         """Run one piece of work, or find the result of the same request."""
         transaction = self._transaction.begin(ticket.request, head)
-        earlier = transaction.earlier_result()
+        earlier = transaction.earlier_result() if ticket.request.id is not None else None
         if earlier is None:
             ticket.result = ticket.work(transaction)
             transaction.finish(ticket.result)

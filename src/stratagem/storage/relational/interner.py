@@ -44,7 +44,7 @@ class Interner:
         are known already.
         """
         if len(names) == 1:
-            return [self._number_one(*names[0])]
+            return [self.number_one(*names[0])]
         known = self._cache.spaces
         spaces = [space and (known.get(space) or self._space(space)) for space, _key in names]
         # A dict and no set: new subjects are numbered in the order of their events, so that
@@ -73,7 +73,7 @@ class Interner:
             numbered.append((space, subjects[name], first is not None))
         return numbered
 
-    def _number_one(self, space: Space | None, key: str | None) -> NumberedName:
+    def number_one(self, space: Space | None, key: str | None) -> NumberedName:
         """Return the same for one event, as most writes have: its look-up takes no array."""
         number = space and (self._cache.spaces.get(space) or self._space(space))
         if number is None or key is None:

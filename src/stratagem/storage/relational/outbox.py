@@ -112,7 +112,8 @@ class SqlOutboxWriter(SqlOutbox):
 
     def has_readers(self) -> bool:
         """Whether anybody elsewhere wants to be told of changes."""
-        return bool(self._registrations())
+        known = self._cache.projections
+        return bool(self._registrations() if known is None else known)
 
     def _registrations(self) -> list[Registration]:
         if self._cache.projections is None:

@@ -133,7 +133,9 @@ class Projector:
         sequence, the earlier event with the same content.
         """
         rows = _Rows()
-        self._repeats_subjects = len({fact.subject for fact in facts}) < len(facts)
+        self._repeats_subjects = len(facts) > 1 and len({fact.subject for fact in facts}) < len(
+            facts
+        )
         if len(facts) >= _TOGETHER_MIN:
             self._look_up_versions(facts)
         replaced = [self._project(fact, rows, wall) for fact in facts]
@@ -147,9 +149,10 @@ class Projector:
         One row for each branch, kind and transaction: a view of the past sees the log at the end of
         some transaction, never in the middle of one.
         """
-        for (branch, kind), live in self._tallies.items():
-            self._queries.run("keep_tally", branch, kind, sequence, live)
-            self._writer.cache.tallies[branch, kind] = live
+        known = self._writer.cache.tallies
+        for of, live in self._tallies.items():
+            self._queries.run("keep_tally", *of, sequence, live)
+            known[of] = live
         self._tallies.clear()
 
     def _project(self, fact: Fact, rows: _Rows, wall: int) -> int | None:
@@ -164,9 +167,9 @@ class Projector:
         meaning = self._kinds.project(kind, content, key) if content is not None else _PURGED
         deleted, expires_at, tags, facets, session, text, links, numbers, _, vector = meaning
         before = self._replace(fact, space, meaning, rows)
-        rows.versions.append(
-            (sequence, subject, branch, space_id, deleted, expires_at, _length(text))
-        )
+        # How long a text is matters for ranking where it is parted.
+        chars = len(text.body) if text is not None and text.parted else None
+        rows.versions.append((sequence, subject, branch, space_id, deleted, expires_at, chars))
         if tags or facets:
             rows.tags += [(tag, sequence) for tag in tags]
             rows.tags += [(FACET_MARK + facet, sequence) for facet in facets]
@@ -240,14 +243,15 @@ class Projector:
         return self._branches.lineage(self._branches.by_id(fact.branch), fact.sequence - 1)
 
     def _count(self, branch: int, kind: str, change: int) -> None:
-        live = self._tallies.get((branch, kind))
+        of = (branch, kind)
+        live = self._tallies.get(of)
         if live is None:
-            live = self._writer.cache.tallies.get((branch, kind))
+            live = self._writer.cache.tallies.get(of)
         if live is None:
             # Of a branch that has none of its own yet, that of its parent at the fork.
             lineage = self._branches.lineage(self._branches.by_id(branch))
             live = self._records.tally(lineage, kind)
-        self._tallies[branch, kind] = live + change
+        self._tallies[of] = live + change
 
     def _regroup(
         self, fact: Fact, space: Space, meaning: Projection, before: _ReplacedVersion | None
@@ -368,18 +372,20 @@ class Projector:
                 del known[self._indexer.context_window :]
 
     def _write(self, rows: _Rows, repeated: Mapping[int, int]) -> None:
-        tables: tuple[tuple[str, Sequence[Sequence[Parameter]]], ...] = (
-            ("insert_version", rows.versions),
-            ("supersede", rows.superseded),
-            ("insert_tag", rows.tags),
-            ("insert_link", rows.links),
-            ("insert_number", rows.numbers),
-            ("insert_turn", rows.turns),
-        )
-        for name, table in tables:
-            if table:
-                self._queries.run_many(name, table)
-        self._remember_newest(rows.turns)
+        run_many = self._queries.run_many
+        if rows.versions:
+            run_many("insert_version", rows.versions)
+        if rows.superseded:
+            run_many("supersede", rows.superseded)
+        if rows.tags:
+            run_many("insert_tag", rows.tags)
+        if rows.links:
+            run_many("insert_link", rows.links)
+        if rows.numbers:
+            run_many("insert_number", rows.numbers)
+        if rows.turns:
+            run_many("insert_turn", rows.turns)
+            self._remember_newest(rows.turns)
         if rows.vectors:
             self._writer.documents.add_own_vectors(rows.vectors)
         if rows.texts and self._indexer is not None:
@@ -436,8 +442,3 @@ class Projector:
         elif fact.kind == BRANCH_MERGED:
             vector = orjson.dumps(content["knows"]).decode()
             self._queries.run("insert_knowledge", fact.branch, fact.sequence, vector)
-
-
-def _length(text: Text | None) -> int | None:
-    """Return the length of a text if it is relevant for ranking."""
-    return len(text.body) if text is not None and text.parted else None

@@ -144,6 +144,8 @@ class translating_errors:  # noqa: N801 -- it is used like a function
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
     ) -> None:
+        if error is None:
+            return
         if isinstance(error, (apsw.Error, *DAMAGE)):
             raise translate_error(error, self._path) from error
         if isinstance(error, OSError):

@@ -296,7 +296,8 @@ class SqliteStore(SqlStore):
         return own
 
     def _refuse_unusable(self) -> None:
-        super()._refuse_unusable()
+        if self._unusable:
+            super()._refuse_unusable()
         if self._file is not None and self._file != _identity(self.location):
             # What is written to a file without a name is gone when it is closed.
             raise StorageUnavailable(
