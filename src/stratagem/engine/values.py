@@ -335,11 +335,19 @@ def _name_of_unprintable(char: str) -> str:
 
 
 def _lines(value: Json) -> Iterator[str]:
-    for steps, node in _walk(value):
-        text = _leaf_text(node)
-        if text:
-            words = " ".join(step for step in steps if isinstance(step, str))
+    named: Iterable[tuple[str, object]]
+    if type(value) is dict and _CONTAINERS.isdisjoint(map(type, value.values())):
+        # As most messages are: fields side by side. The walk finds the same, in thrice the time.
+        named = value.items()
+    else:
+        named = ((_words_of(steps), node) for steps, node in _walk(value))
+    for words, node in named:
+        if text := _leaf_text(node):
             yield f"{words}: {text}" if words else text
+
+
+def _words_of(steps: Steps) -> str:
+    return " ".join(step for step in steps if isinstance(step, str))
 
 
 def _leaf_text(node: object) -> str:

@@ -245,7 +245,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         shared: Mapping[str, Any],
     ) -> StoredMany:
         """Write several entries; options given beside them hold for each that has none."""
-        if not all(isinstance(item, Mapping) for item in items):
+        if not all(type(item) is dict or isinstance(item, Mapping) for item in items):
             raise InvalidInput("Each item is an object with a key and a value.", field="items")
         full: Any = [{**shared, **item} for item in items] if shared else items
         stored = self._store_items(full, branch=branch, request_id=request_id)

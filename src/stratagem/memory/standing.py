@@ -267,7 +267,7 @@ def words_of(value: Any) -> str:
     # Text first: most values are, and telling a mapping takes ten times as long.
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return next((text for name in _WORDS if isinstance(text := value.get(name), str)), "")
     return ""
 
@@ -276,5 +276,5 @@ def role_of(data: Any) -> str | None:
     """Return who said a message, as its `role` says in small letters."""
     if isinstance(data, str):
         return None
-    role = data.get("role") if isinstance(data, Mapping) else None
+    role = data.get("role") if type(data) is dict or isinstance(data, Mapping) else None
     return role.strip().lower() if isinstance(role, str) else None

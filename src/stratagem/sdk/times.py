@@ -69,7 +69,8 @@ def items_argument(items: Sequence[Mapping[str, Any]] | T, field: str) -> list[A
             else value
             for name, value in item.items()
         }
-        if isinstance(item, Mapping) and not _ITEM_CONVERSIONS.keys().isdisjoint(item)
+        if (type(item) is dict or isinstance(item, Mapping))
+        and not _ITEM_CONVERSIONS.keys().isdisjoint(item)
         else item
         for at, item in enumerate(items)
     ]

@@ -300,12 +300,14 @@ class Projector:
         """Return the texts of the messages before this one in its session, nearest first."""
         assert fact.space is not None, "only records and logged events have texts"
         spaces = self._context_spaces(fact.space.namespace)
-        pending = {
-            sequence
-            for space, of, branch, sequence in rows.turns
-            if of == session and branch == fact.branch and space in spaces
-        }
-        texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
+        texts: list[str] = []
+        if rows.turns:
+            pending = {
+                sequence
+                for space, of, branch, sequence in rows.turns
+                if of == session and branch == fact.branch and space in spaces
+            }
+            texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
         sequences: list[int] = []
         own, *ancestors = self._lineage(fact)
         missing = wanted - len(texts)
@@ -402,9 +404,13 @@ class Projector:
             copied = self._writer.documents.copy_vectors(pairs)
         documents = self._documents(indexer, texts, copied)
         self._writer.documents.add_texts(documents)
-        without = [(at, doc) for at, doc in documents if at not in copied]
-        vectors = [(at, doc.vector) for at, doc in without if usable and doc.vector is not None]
-        waiting = [(at,) for at, doc in without if not usable or doc.vector is None]
+        vectors: list[tuple[int, bytes]] = []
+        waiting: list[tuple[int]] = []
+        for at, document in documents:
+            if usable and document.vector is not None:
+                vectors.append((at, document.vector))
+            elif at not in copied:
+                waiting.append((at,))
         if vectors:
             self._writer.documents.add_vectors(vectors)
         if waiting:
