@@ -251,6 +251,7 @@ MANIFEST: dict[str, str] = {
     "search:ranking": "Rarer words and titles count for more.",
     "search:k": "The number of results is ten, or as asked.",
     "search:paging": "Pages of a search give every hit once.",
+    "search:past-the-end": "A cursor past the last hit says that the results end before it.",
     "search:languages": "Texts are found in any language and spelling, and as identifiers.",
     "search:key": "An entry is found by its key.",
     "search:tags": "Several tags mean all of them.",

@@ -23,6 +23,8 @@ __all__ = [
     "add_note",
     "add_reading_note",
     "chars_of",
+    "cursor_refusal",
+    "fit_hits",
     "fit_list",
     "fit_value",
     "is_whole",
@@ -99,14 +101,21 @@ def read_cursor(
     # `int` raises on thousands of digits, so the length is checked first.
     is_number = isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal()
     if not is_number or len(cursor) > len(str(_CURSOR_MAX)) or not least <= int(cursor) <= most:
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.",
-            field="cursor",
-            limit=most,
-            hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
-            "from the beginning.",
-        )
+        # Of a list that may have any length there is no limit to speak of.
+        limit = {"limit": most} if is_number and most < _CURSOR_MAX else {}
+        raise cursor_refusal(**limit)
     return int(cursor)
+
+
+def cursor_refusal(**details: Any) -> ValidationFailed:
+    """Return the error about a cursor that no answer gave."""
+    return ValidationFailed(
+        "The cursor is not one that an earlier answer gave as `next`.",
+        field="cursor",
+        **details,
+        hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
+        "from the beginning.",
+    )
 
 
 def plain(answer: Any) -> Any:
@@ -163,6 +172,30 @@ def fit_list(
         return add_note(cut, f"{note}; all {len(results)} were written.")
     following = next_of(len(kept))
     return add_note(cut | {"next": following}, f"{note}; call again with cursor={following!r}.")
+
+
+def fit_hits(
+    answer: dict[str, Any],
+    chars_max: int,
+    next_of: Callable[[int], str],
+    view: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Show long values of hits by their passages, and as many hits as fit.
+
+    `view` is what a recall must be given to see what the search saw.
+    """
+    if not is_whole():
+        shown = [_by_passage(hit) for hit in answer["results"]]
+        answer = add_reading_note(answer | {"results": shown}, view)
+    return fit_list(answer, chars_max, next_of)
+
+
+def _by_passage(hit: dict[str, Any]) -> dict[str, Any]:
+    if "passage" not in hit:
+        return hit
+    shown = hit | {"value": hit["passage"]}
+    del shown["passage"]
+    return shown
 
 
 def take_fitting(results: Sequence[Any], chars_max: int) -> list[Any]:

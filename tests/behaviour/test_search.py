@@ -391,6 +391,41 @@ def test_pages_of_a_search_give_every_hit_once(call: Call) -> None:
     assert "next" not in third
 
 
+@proves("search:paging")
+def test_deep_pages_go_on_where_the_pages_before_ended(call: Call) -> None:
+    # Instructions count for more, but the words of these match less: only a long ranking has them.
+    values = ["a fjord of deep water"] * 210 + ["I prefer a fjord of very deep water"] * 40
+    call.store(items=[{"key": f"k{number}", "value": value} for number, value in enumerate(values)])
+
+    pages = {k: _follow(call, query="fjord", k=k) for k in (7, 50)}
+
+    assert len(set(pages[50])) == len(pages[50]) == 250
+    assert pages[7] == pages[50]
+
+
+def _follow(call: Call, **arguments: Any) -> list[str]:
+    """Return the keys of all pages."""
+    answer = call.search(**arguments)
+    keys = [hit["key"] for hit in answer["results"]]
+    while "next" in answer:
+        answer = call.search(**arguments, cursor=answer["next"])
+        keys += [hit["key"] for hit in answer["results"]]
+    return keys
+
+
+@proves("search:past-the-end")
+def test_a_cursor_past_the_last_hit_says_that_the_results_end_there(call: Call) -> None:
+    call.store(items=[{"key": f"k{number}", "value": "fjord"} for number in range(3)])
+
+    past, nothing = (call.search(query=query, cursor="20") for query in ("fjord", "desert"))
+    too_deep = call.refusal("strata_search", query="fjord", cursor="10001")
+
+    assert (past["results"], past["truncated"], past["ended_at"]) == ([], False, 3)
+    assert "ended_at" not in nothing
+    assert too_deep["details"] == {"field": "cursor", "limit": 10_000}
+    assert "limit" not in call.refusal("strata_search", query="fjord", cursor="x")["details"]
+
+
 FOUND: dict[str, tuple[Any, str]] = {
     "another case": ("The FJORD is deep", "fjord"),
     "another form": ("she was running", "run"),

@@ -7,8 +7,9 @@ assistant's with what it replied to.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -43,13 +44,14 @@ __all__ = [
     "is_doubtful",
     "is_of_person",
     "is_thrown_away",
-    "merge_pages",
     "read_instruction",
 ]
 
 _SCORE_DIGITS: Final = 4
 # Hits are read in groups: most of the first ones are good enough.
 _READ_MIN: Final = 8
+# So many hits are sorted by how well they answer, before others are merged in: the first page.
+_SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
 # A reply is looked for among so many messages: calls of tools and more questions may lie between.
@@ -64,20 +66,25 @@ class NamedPlace(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Hits, and whether there are more; where there is none, what is nearest."""
+    """Hits, and whether there are more; where there is none at all, what is nearest.
+
+    `ended_at` says how many hits there are, where they end before the page.
+    """
 
     hits: list[Hit]
     more: bool
     nearest: Sequence[NamedPlace] = ()
+    ended_at: int | None = None
 
 
 class _Found(NamedTuple):
-    """A version that was found, what is shown of it, and what it has of the query.
+    """A version that a ranking found, what is shown of it, and what it has of the query.
 
     `present` are the terms asked for that it has, and `covered` is how much of the query they are.
     `near` is how near a text of a few words is; NaN for a longer one.
     """
 
+    ranking: Ranking
     ranked: Ranked
     event: EventContent
     content: Mapping[str, Any]
@@ -109,14 +116,26 @@ class _Judgement(NamedTuple):
     alike: float
 
 
+class _Judged(NamedTuple):
+    """A version that was found and is good enough."""
+
+    found: _Found
+    judgement: _Judgement
+
+    @property
+    def score(self) -> float:
+        """How well it answers, as a hit says it."""
+        return round(self.judgement.score, _SCORE_DIGITS)
+
+
 class HitReader:
-    """Reads what a ranking found, as a view shows it."""
+    """Reads what rankings found, as a view shows it; each ranking goes on after the one before."""
 
     def __init__(
         self,
         reader: Reader,
         view: View,
-        found: Ranking,
+        rankings: Iterable[Ranking],
         rarity: Mapping[str, float],
         *,
         min_score: float | None,
@@ -125,53 +144,62 @@ class HitReader:
         self._reader = reader
         self._explain = explain
         self._view = view
-        self._ranking = found
+        self._rankings = rankings
         self._coverage = relevance.Coverage(rarity)
         self._asked = analysis.AskedTerms(rarity)
         self._min_score = min_score
         self._weak: list[NamedPlace] = []
-        # Whether so many were too weak that those after them were not looked at.
-        self.gave_up = False
 
-    def read(self, skip: int, k: int) -> Page:
-        """Return `k` hits that are good enough, after those of earlier pages."""
+    def read(self, skip: int, k: int, others: Sequence[Iterable[Hit]] = ()) -> Page:
+        """Return `k` hits that are good enough, after those of earlier pages.
+
+        `others` are what other systems found: each hit is merged in by how well it answers.
+        """
         wanted = skip + k + 1
-        hits = list(islice(self._good_enough(wanted), wanted))
-        nearest = () if hits else self._weak
-        return Page(self._finish(hits[skip : skip + k]), len(hits) == wanted, nearest)
+        places: list[_Judged | Hit]
+        if others:
+            own = self._good_enough(wanted + _SORTED_TOGETHER)
+            lists: list[Iterable[_Judged | Hit]] = [_sort_blocks(own), *others]
+            places = list(islice(heapq.merge(*lists, key=lambda place: -place.score), wanted))
+        else:
+            places = list(islice(self._good_enough(wanted), wanted))
+        ended_at = len(places) if 0 < len(places) <= skip else None
+        nearest = () if places else self._weak
+        return Page(self._finish(places[skip : skip + k]), len(places) == wanted, nearest, ended_at)
 
-    def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, _Judgement]]:
-        found = self._ranking.found
-        size = max(wanted, _READ_MIN)
-        begin = 0
+    def _good_enough(self, wanted: int) -> Iterator[_Judged]:
         weak_count = 0
-        while begin < len(found):
-            group = found[begin : begin + size]
-            begin += size
-            # Where few are good enough, a server is not asked for a few at a time.
-            size *= 2
-            events = self._reader.log.contents([ranked.sequence for ranked in group])
-            opened = [self._open(ranked, events[ranked.sequence]) for ranked in group]
-            self._embed_unsure(opened)
-            for each in opened:
-                judged = self._judge(each)
-                score = judged.score
-                is_hit = score >= self._floor(each)
-                weak_count += not is_hit
-                if weak_count > limits.SEARCH_WEAK_MAX:
-                    self.gave_up = True
-                    return
-                is_weak = score > 0 and len(self._weak) < _NEAREST_MAX
-                if not (is_hit or is_weak) or is_thrown_away(
-                    self._reader, self._view, each.content
-                ):
-                    continue
-                if is_hit:
-                    yield each, judged
-                else:
-                    self._weak.append(each.place)
+        for each in self._open_all(max(wanted, _READ_MIN)):
+            judged = self._judge(each)
+            score = judged.score
+            is_hit = score >= self._floor(each)
+            weak_count += not is_hit
+            if weak_count > limits.SEARCH_WEAK_MAX:
+                return
+            is_weak = score > 0 and len(self._weak) < _NEAREST_MAX
+            if not (is_hit or is_weak) or is_thrown_away(self._reader, self._view, each.content):
+                continue
+            if is_hit:
+                yield _Judged(each, judged)
+            else:
+                self._weak.append(each.place)
 
-    def _open(self, ranked: Ranked, event: EventContent) -> _Found:
+    def _open_all(self, size: int) -> Iterator[_Found]:
+        """Read what was found, best first, in groups."""
+        for part in self._rankings:
+            found = part.found
+            begin = 0
+            while begin < len(found):
+                group = found[begin : begin + size]
+                begin += size
+                # Where few are good enough, a server is not asked for a few at a time.
+                size *= 2
+                events = self._reader.log.contents([ranked.sequence for ranked in group])
+                opened = [self._open(part, ranked, events[ranked.sequence]) for ranked in group]
+                _embed_unsure(part, opened)
+                yield from opened
+
+    def _open(self, part: Ranking, ranked: Ranked, event: EventContent) -> _Found:
         content = orjson.loads(event.payload)
         is_entry = event.space.kind == ENTRY
         title = (event.key if is_entry else content.get("event")) or ""
@@ -183,30 +211,13 @@ class HitReader:
             present = present | analysis.find_terms(title, self._asked)
         covered = self._coverage.of(present)
         near = math.nan
-        if len(text) <= relevance.SHORT_CHARS_MAX:
-            near = self._nearness(ranked.cosine, is_entry=is_entry)
+        if part.nearness is not None and len(text) <= relevance.SHORT_CHARS_MAX:
+            near = part.nearness.of_cosine(ranked.cosine)
+            near -= 0.0 if is_entry else relevance.LABEL_NEARNESS
         return _Found(
-            ranked, event, content, is_entry, title, value, text, shown, present, covered, near
-        )
-
-    def _nearness(self, cosine: float, *, is_entry: bool) -> float:
-        """Return how near a text of a few words is; NaN where that is not known."""
-        nearness = self._ranking.nearness
-        if nearness is None:
-            return math.nan
-        near = nearness.of_cosine(cosine)
-        return near if is_entry else near - relevance.LABEL_NEARNESS
-
-    def _embed_unsure(self, found: Sequence[_Found]) -> None:
-        """Embed at once the entries that are compared word for word when they are judged."""
-        nearness = self._ranking.nearness
-        unsure = [
-            each.key_and_text
-            for each in found
-            if each.covered < relevance.UNSURE and each.is_entry and not math.isnan(each.near)
-        ]
-        if nearness is not None and unsure:
-            nearness.embed(unsure)
+            part, ranked, event, content, is_entry, title, value, text, shown, present, covered,
+            near,
+        )  # fmt: skip
 
     def _floor(self, found: _Found) -> float:
         if self._min_score is not None:
@@ -228,7 +239,7 @@ class HitReader:
         return _Judgement(score, covered, alike)
 
     def _likeness_of_short(self, found: _Found) -> float:
-        nearness, near = self._ranking.nearness, found.near
+        nearness, near = found.ranking.nearness, found.near
         if nearness is None or found.covered >= relevance.UNSURE:
             return relevance.short_likeness(near)
         key, text = found.key_and_text
@@ -265,9 +276,12 @@ class HitReader:
         events = self._reader.log.contents(sequences) if sequences else {}
         return [events[sequence] for sequence in sequences]
 
-    def _finish(self, found: Sequence[tuple[_Found, _Judgement]]) -> list[Hit]:
-        own = {each.event.sequence for each, _ in found}
-        return [self._hit(each, judged, own) for each, judged in found]
+    def _finish(self, places: Sequence[_Judged | Hit]) -> list[Hit]:
+        own = {each.found.event.sequence for each in places if not isinstance(each, Hit)}
+        return [
+            each if isinstance(each, Hit) else self._hit(each.found, each.judgement, own)
+            for each in places
+        ]
 
     def _why(self, found: _Found, judged: _Judgement) -> WhyFound | None:
         if not self._explain:
@@ -321,7 +335,7 @@ class HitReader:
             for event in self._events(group):
                 if side_of(_data(event)) in {None, side}:
                     continue
-                shown = None if event.sequence in own else self._part(event)
+                shown = None if event.sequence in own else self._part(found.ranking, event)
                 reply = Reply(event.sequence, shown)
                 if side == "asking":
                     hit.reply = reply
@@ -329,10 +343,21 @@ class HitReader:
                     hit.reply_to = reply
                 return
 
-    def _part(self, event: EventContent) -> str:
+    def _part(self, found: Ranking, event: EventContent) -> str:
         text = event_text(_data(event))
-        passage = self._ranking.best_passage(event.sequence)
+        passage = found.best_passage(event.sequence)
         return excerpt(text, self._asked, passage, chars_max=limits.REPLY_CHARS).snippet
+
+
+def _embed_unsure(part: Ranking, found: Sequence[_Found]) -> None:
+    """Embed at once the entries that are compared word for word when they are judged."""
+    unsure = [
+        each.key_and_text
+        for each in found
+        if each.covered < relevance.UNSURE and each.is_entry and not math.isnan(each.near)
+    ]
+    if part.nearness is not None and unsure:
+        part.nearness.embed(unsure)
 
 
 def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
@@ -352,11 +377,13 @@ def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
     )
 
 
-def merge_pages(own: Page, others: Sequence[Hit], skip: int, k: int) -> Page:
-    """Return a page of memory's hits and those of other systems, which answers best first."""
-    every = sorted([*own.hits, *others], key=lambda hit: -hit.score)
-    more = own.more or len(every) > skip + k
-    return Page(every[skip : skip + k], more, () if every else own.nearest)
+def _sort_blocks(judged: Iterator[_Judged]) -> Iterator[_Judged]:
+    """Yield a few at a time, those that answer best by themselves first.
+
+    Sorted all together, each page would be cut out of another order.
+    """
+    while block := list(islice(judged, _SORTED_TOGETHER)):
+        yield from sorted(block, key=lambda each: -each.score)
 
 
 def is_thrown_away(reader: Reader, view: View, content: Mapping[str, Any]) -> bool:

@@ -344,7 +344,8 @@ class Reply(DisplayableResult):
 class SearchResults(DisplayableResult):
     """What a search found, best first. `mode` says whether meaning was searched, or words only.
 
-    `branch` is the one that was searched, `namespace` the caller's.
+    `branch` is the one that was searched, `namespace` the caller's. `ended_at` is how many hits
+    there are, where the cursor was past the last of them.
     """
 
     results: list[Hit]
@@ -354,6 +355,7 @@ class SearchResults(DisplayableResult):
     branch: str = ""
     namespace: str = ""
     note: str | None = None
+    ended_at: int | None = None
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.results)

@@ -8,9 +8,8 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.answers import (
     add_note,
-    add_reading_note,
+    fit_hits,
     fit_list,
-    is_whole,
     minute_of,
     plural,
     read_cursor,
@@ -74,21 +73,9 @@ _HIT_CHARS: Final = 800
 
 
 def _fit_found(answer: Answer, given: Mapping[str, Any]) -> Answer:
-    """Show long values by their passages, and as many hits as fit."""
     begin = read_cursor(given.get("cursor"))
-    if not is_whole():
-        shown = [_by_passage(hit) for hit in answer["results"]]
-        answer |= {"results": shown}
-        answer = add_reading_note(answer, searched_view(answer, given))
-    return fit_list(answer, _budget(given), lambda kept: str(begin + kept))
-
-
-def _by_passage(hit: Answer) -> Answer:
-    if "passage" not in hit:
-        return hit
-    shown = hit | {"value": hit["passage"]}
-    del shown["passage"]
-    return shown
+    view = searched_view(answer, given)
+    return fit_hits(answer, _budget(given), lambda kept: str(begin + kept), view)
 
 
 def _budget(given: Mapping[str, Any]) -> int:
@@ -151,6 +138,11 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
 
 
 def _say_found(answer: Mapping[str, Any]) -> str:
+    if answer.get("ended_at"):
+        end = answer["ended_at"]
+        return with_note(
+            [f"The results end before this cursor: there are {plural(end, 'hit')} in all."], answer
+        )
     if not answer["results"]:
         place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
         look = advise(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
+from operator import attrgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
@@ -73,8 +75,9 @@ from stratagem.parameters import (
     RequestId,
 )
 from stratagem.projects import is_address
+from stratagem.search import place_order
 from stratagem.search.index import Ranking
-from stratagem.search.record_finders import FinderQuery
+from stratagem.search.record_finders import FinderQuery, FoundByName
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
@@ -137,10 +140,6 @@ _COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "again
 _NAMESPACES_SHOWN: Final = 100
 # Of the newest standing instructions those of the caller's namespace are shown.
 _INSTRUCTIONS_READ: Final = 100
-# How many times the wanted hits are ranked, because not all matches are good; and how many times
-# that if most of them were not.
-_DEEPER_FIRST: Final = 2
-_DEEPER: Final = 4
 # What the first server called the kinds of what it stored.
 _PRIMITIVES: Final = {"kv": ENTRY, "json": ENTRY, "events": EVENT}
 # What each action of `branch` takes.
@@ -298,8 +297,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
 
         `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
-        answers by itself. What has next to nothing to do with the query is left out: `min_score`
-        says how well a hit has to match by itself (`0`: at all).
+        answers by itself, ten entries and events at a time. What has next to nothing to do with the
+        query is left out: `min_score` says how well a hit has to match by itself (`0`: at all).
         """
         _check_query(query)
         scope = _SearchScope(
@@ -315,22 +314,19 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         own, others = self._read_kinds(kinds)
         if others and not own:
             self._check_filters(scope, others)
-        if others:
-            # All pages before this one are needed to put the lists together.
-            whole, ranking = self._find_own(scope, own, 0, skip + k)
-            page = hits.merge_pages(
-                whole, self._find_elsewhere(scope, others, skip + k + 1), skip, k
-            )
-        else:
-            page, ranking = self._find_own(scope, own, skip, k)
+        # All pages before this one are needed to put the lists together.
+        found = self._find_elsewhere(scope, others, skip + k + 1) if others else ()
+        page, ranking = self._find(scope, own, skip, k, found)
+        follows = page.more and skip + k <= limits.SEARCH_OFFSET_MAX
         return SearchResults(
             results=page.hits,
             truncated=page.more,
-            next=str(skip + k) if page.more else None,
+            next=str(skip + k) if follows else None,
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(scope, own, page, ranking, first=not skip),
+            note=self._search_note(scope, own, page, ranking, is_last=not follows),
+            ended_at=page.ended_at,
         )
 
     def explain_search(
@@ -359,7 +355,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             min_score,
             explain=True,
         )
-        page, ranking = self._find_own(scope, {ENTRY, EVENT}, 0, k)
+        page, ranking = self._find(scope, {ENTRY, EVENT}, 0, k)
         return SearchResults(
             results=page.hits,
             truncated=page.more,
@@ -370,40 +366,39 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             note=self._search_note(scope, {ENTRY, EVENT}, page, ranking),
         )
 
-    def _find_own(
-        self, scope: _SearchScope, kinds: set[str], skip: int, k: int
+    def _find(
+        self,
+        scope: _SearchScope,
+        kinds: set[str],
+        skip: int,
+        k: int,
+        others: Sequence[Sequence[Hit]] = (),
     ) -> tuple[hits.Page, Ranking]:
-        """Return a page of memory's own hits, and how they were found."""
+        """Return a page of memory's own hits and of others, and how memory's were found."""
         index = self._foundation.index
         with index.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
-            spaces = _spaces(reader.records, scope.namespace, kinds)
-            depth = _DEEPER_FIRST * (skip + k)
-            while True:
-                ranking = index.search(
-                    reader,
-                    view,
-                    scope.query,
-                    spaces=spaces,
-                    tags=scope.tags,
-                    limit=depth,
-                    raised=STANDING,
-                    lexical=scope.lexical,
-                )
-                rarity = index.rarity(reader, ranking.terms)
-                found = hits.HitReader(
-                    reader,
-                    view,
-                    ranking,
-                    rarity,
-                    min_score=scope.min_score,
-                    explain=scope.explain,
-                )
-                page = found.read(skip, k)
-                if page.more or found.gave_up or len(ranking.found) < depth:
-                    return page, ranking
-                # Most of what was found is not good enough.
-                depth *= _DEEPER
+            search = partial(
+                index.search,
+                reader,
+                view,
+                scope.query,
+                spaces=_spaces(reader.records, scope.namespace, kinds),
+                tags=scope.tags,
+                raised=STANDING,
+                lexical=scope.lexical,
+            )
+            rankings = place_order.rank_in_parts(lambda limit: search(limit=limit), skip + k)
+            ranking = next(rankings)
+            found = hits.HitReader(
+                reader,
+                view,
+                chain((ranking,), rankings),
+                index.rarity(reader, ranking.terms),
+                min_score=scope.min_score,
+                explain=scope.explain,
+            )
+            return found.read(skip, k, others), ranking
 
     def _search_note(
         self,
@@ -412,15 +407,20 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         page: hits.Page,
         ranking: Ranking,
         *,
-        first: bool = True,
+        is_last: bool = False,
     ) -> str | None:
-        """Return what may help where there is no hit, and how many texts have no vector yet."""
+        """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
-        if first and not page.hits and kinds:
+        if not page.hits and page.ended_at is None and kinds:
             said += self._say_nothing(scope, kinds, page.nearest)
         if ranking.waiting:
             said.append(
                 f"{ranking.waiting} texts have no vector yet; they are found by words only."
+            )
+        if page.more and is_last:
+            said.append(
+                f"A search shows its first {limits.SEARCH_OFFSET_MAX:,} hits; for others, search "
+                "for something more specific."
             )
         return " ".join(said) or None
 
@@ -479,19 +479,34 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 hint=f"Leave `namespace` out, or use {' or '.join(places)}.",
             )
 
-    def _find_elsewhere(self, scope: _SearchScope, kinds: Sequence[str], limit: int) -> list[Hit]:
-        """Return what other systems find: without tags, and each in a namespace of its own."""
+    def _find_elsewhere(
+        self, scope: _SearchScope, kinds: Sequence[str], count: int
+    ) -> list[list[Hit]]:
+        """Return the best so many of each kind of other systems.
+
+        They have no tags, and each is in a namespace of its own. Those that answer best by
+        themselves come first.
+        """
         if scope.tags:
             return []
-        query = FinderQuery(scope.query, scope.branch, scope.as_of, limit)
-        others = [
-            hits.hit_by_name(kind, finder.toolset, found)
+        finders = self._foundation.finders
+        return [
+            self._find_kind(scope, kind, count)
             for kind in kinds
-            for finder in (self._foundation.finders[kind],)
-            if scope.namespace in {None, finder.toolset}
-            for found in finder.find(self._foundation, self._caller, query)
+            if scope.namespace in {None, finders[kind].toolset}
         ]
-        return [each for each in others if each.score >= (scope.min_score or 0.0)]
+
+    def _find_kind(self, scope: _SearchScope, kind: str, count: int) -> list[Hit]:
+        finder = self._foundation.finders[kind]
+
+        def find(limit: int) -> list[FoundByName]:
+            query = FinderQuery(scope.query, scope.branch, scope.as_of, limit)
+            found = finder.find(self._foundation, self._caller, query)
+            return sorted(found, key=lambda each: -each.score)
+
+        places = place_order.find_in_parts(find, attrgetter("key"), limits.SEARCH_K_MAX)
+        good = (each for each in places if each.score >= (scope.min_score or 0.0))
+        return [hits.hit_by_name(kind, finder.toolset, each) for each in islice(good, count)]
 
     def forget(
         self,

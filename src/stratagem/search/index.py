@@ -236,6 +236,9 @@ class Index:
     ) -> Ranking:
         """Return the best `limit` versions for a query, among those a view shows.
 
+        Up to `ranking.WEIGHED_MIN`, fewer are the first of more. Beyond, another limit may give
+        another order (`place_order`).
+
         `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
         `title` is the part of a long query that says by itself what it is about; `weights`
         are those of title, body, and context or aside. `nearest`, if given, finds the nearest
@@ -388,7 +391,7 @@ class Index:
         if not self._ranks_shown_only:
             spare = _SPARE * best.count_max
             found = best.scope.passages(best.reader, terms, spare, expected)
-            if best.weigh(_by_passages(found)) or len(found.scores) < spare:
+            if best.weigh_some(_by_passages(found)) or len(found.scores) < spare:
                 return
             self._ranks_shown_only = _SEARCHES_AFTER_MISS
         self._ranks_shown_only -= 1
@@ -396,7 +399,7 @@ class Index:
         while True:
             found = best.scope.matches(best.reader, terms, depth)
             # A few very long texts may have most of the passages.
-            if best.weigh(_by_passages(found)) or len(found.scores) < depth:
+            if best.weigh_some(_by_passages(found)) or len(found.scores) < depth:
                 return
             depth *= 4
 
@@ -415,11 +418,8 @@ class Index:
         else:
             copy = vectors.copy_at_hand(reader)
         if copy is not None and meaning.nearest is None:
-            if (
-                not scope.tags
-                and not self._ranks_shown_only
-                and text_vectors.knows_what_is_shown(reader.records, scope.view)
-            ):
+            knows = not scope.tags and text_vectors.knows_what_is_shown(reader.records, scope.view)
+            if knows and not self._ranks_shown_only:
                 found = scope.passages(reader, asked.terms, asked.spare, asked.expected)
                 words = _pool(found, None)
                 near, places, cosines, exact = scope.compare(
@@ -430,10 +430,11 @@ class Index:
                     return _Compared(near, words, cosines, exact)
                 self._ranks_shown_only = _SEARCHES_AFTER_MISS
             self._ranks_shown_only = max(self._ranks_shown_only - 1, 0)
-            words = _matches(reader, scope, asked)
+            # The same texts count whichever way they are found: the next page may take the other.
+            words = _matches(reader, scope, asked, asked.depth if knows else asked.weighed)
             near, _, cosines, exact = scope.compare(reader, copy, meaning, words)
             return _Compared(near, words, cosines, exact)
-        words = _matches(reader, scope, asked)
+        words = _matches(reader, scope, asked, asked.weighed)
         if meaning.nearest is not None:
             near = meaning.nearest(meaning.vector, meaning.depth)
             cosines = vectors.cosines(reader, words.sequences, meaning.vector)
@@ -584,6 +585,11 @@ class _Asked(NamedTuple):
         return max(self.limit, ranking.LEXICAL_DEPTH)
 
     @property
+    def weighed(self) -> int:
+        """How many versions are weighed at most."""
+        return max(self.limit, ranking.WEIGHED_MIN)
+
+    @property
     def everything(self) -> bool:
         """Whether all matches are read: of a few thousand, sorting in the store costs more."""
         return self.expected <= ranking.UNSORTED_MATCHES_MAX
@@ -594,18 +600,21 @@ class _Asked(NamedTuple):
         return None if self.everything else _SPARE * self.depth
 
 
-def _matches(reader: Reader, scope: _Scope, asked: _Asked) -> MatchedTexts:
-    """Return the versions that have any of some terms, each by its best passage."""
-    depth = asked.depth
-    found: ScoredPassages | None = None
+def _matches(reader: Reader, scope: _Scope, asked: _Asked, count_min: int) -> MatchedTexts:
+    """Return the versions that have any of some terms, each by its best passage.
+
+    They are at least so many, where there are.
+    """
+    if asked.everything:
+        return _pool(scope.matches(reader, asked.terms, None), asked.depth)
+    limit = asked.depth
     while True:
-        if found is None or not asked.everything:
-            found = scope.matches(reader, asked.terms, None if asked.everything else depth)
-        pooled = _pool(found, depth)
+        found = scope.matches(reader, asked.terms, limit)
+        pooled = _pool(found, asked.depth)
         # A few very long texts may have most of the passages.
-        if len(found.scores) < depth or len(pooled.sequences) >= asked.limit:
+        if len(found.scores) < limit or len(pooled.sequences) >= count_min:
             return pooled
-        depth *= 4
+        limit *= 4
 
 
 def _leave_out_hidden(
@@ -623,7 +632,7 @@ def _leave_out_hidden(
 
 
 def _pool(found: ScoredPassages, depth: int | None) -> MatchedTexts:
-    """Return the best passages' versions, each once, in the place of its best passage.
+    """Return the best versions, so many at most, each in the place of its best passage.
 
     Without a `depth` all are returned, in any order.
     """
@@ -631,9 +640,10 @@ def _pool(found: ScoredPassages, depth: int | None) -> MatchedTexts:
     several = numbers.any()
     if depth is None and not several:
         return MatchedTexts(sequences, scores, numbers)
-    order = np.lexsort((numbers, -sequences, -scores))[:depth]
+    order = np.lexsort((numbers, -sequences, -scores))
     if several:
         order = order[_first_of_each(sequences[order])]
+    order = order[:depth]
     return MatchedTexts(sequences[order], scores[order], numbers[order])
 
 
@@ -763,16 +773,27 @@ class _Weighing:
         """Return the passage by which a version was found; None if it was not."""
         return next((each.passage for each in self._shown if each.sequence == sequence), None)
 
-    def weigh(self, found: _RankedTexts) -> bool:
-        """Weigh hits, best first.
+    def weigh(self, found: _RankedTexts) -> None:
+        """Weigh all candidates, best first."""
+        self._weigh_groups(self._order_by_highest(found), self._count_min)
+
+    def weigh_some(self, found: _RankedTexts) -> bool:
+        """Weigh the first of more candidates, best first.
 
         Return whether no later candidate can still get among the best.
+
+        Which candidates are weighed must not depend on how many hits are wanted, or on how many
+        candidates were found: pages would not fit together. So they are taken as they come. Where
+        some may be raised, those that were not found yet may be among them: then as many as count
+        are looked at, at once.
         """
+        return self._weigh_groups(found, self.count_max if self._raisable else self._count_min)
+
+    def _weigh_groups(self, found: _RankedTexts, size: int) -> bool:
         self._shown, self._weighed = [], []
-        found = self._order_by_highest(found)
-        for begin in range(0, len(found.sequences), self._count_min):
-            group = found.take(slice(begin, begin + self._count_min)).to_list()
-            if self._is_settled(group[0]):
+        for begin in range(0, len(found.sequences), size):
+            group = found.take(slice(begin, begin + size)).to_list()
+            if self._is_settled(group[0], size):
                 return True
             self._weigh_group(group)
         return self.count == self.count_max
@@ -790,9 +811,9 @@ class _Weighing:
         may_rise = self._raisable is None or ranked.sequence in self._raisable
         return ranked.score * (ranking.RAISED if may_rise else 1.0), ranked.sequence
 
-    def _is_settled(self, following: Ranked) -> bool:
+    def _is_settled(self, following: Ranked, count_min: int) -> bool:
         """Whether no candidate from this one on can still get among the best."""
-        if self.count < self._count_min:
+        if self.count < count_min:
             return False
         lowest = self._weighed[self._limit - 1]
         return self.count == self.count_max or self._highest(following) < _by_score(lowest)

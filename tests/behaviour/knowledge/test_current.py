@@ -209,6 +209,23 @@ def test_one_search_finds_entries_concepts_and_incidents(meaning: Knowing) -> No
     assert meaning("strata_search", query="zebra migrations", kinds=every)["results"] == []
 
 
+@proves("search:kinds")
+def test_pages_of_entries_and_concepts_show_each_once(meaning: Knowing) -> None:
+    meaning("strata_store", key="cpp", value="We use C++20 and C# 12 for the tools")
+    meaning("strata_store", key="editor", value="VS Code with vim keybindings")
+    meaning("strata_store", key="coffee", value="Le café préféré d'Élodie est l'espresso")
+    tool = meaning.concept("Tool", "What one uses for some work.")
+    query: dict[str, Any] = {"query": "which keyboard do I use", "kinds": ["entry", "concept"]}
+
+    whole = [hit["key"] for hit in meaning("strata_search", **query)["results"]]
+    pages = [meaning("strata_search", **query, k=1)]
+    while "next" in pages[-1]:
+        pages.append(meaning("strata_search", **query, k=1, cursor=pages[-1]["next"]))
+
+    assert {"cpp", "editor", "coffee"} <= set(whole) <= {"cpp", "editor", "coffee", tool}
+    assert [hit["key"] for page in pages for hit in page["results"]] == whole
+
+
 @proves("knowledge:similarity")
 def test_a_question_in_other_words_finds_and_one_about_something_else_does_not(
     meaning: Knowing,

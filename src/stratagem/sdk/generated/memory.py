@@ -682,8 +682,8 @@ class MemoryMethods(KeyAccess):
 
         `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
-        answers by itself. What has next to nothing to do with the query is left out: `min_score`
-        says how well a hit has to match by itself (`0`: at all).
+        answers by itself, ten entries and events at a time. What has next to nothing to do with the
+        query is left out: `min_score` says how well a hit has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
@@ -1624,8 +1624,8 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         `mode` "lexical" finds by words alone.
         `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
-        answers by itself. What has next to nothing to do with the query is left out: `min_score`
-        says how well a hit has to match by itself (`0`: at all).
+        answers by itself, ten entries and events at a time. What has next to nothing to do with the
+        query is left out: `min_score` says how well a hit has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
