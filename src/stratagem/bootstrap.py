@@ -241,12 +241,17 @@ class Runtime:
                 namespace_of(arguments, caller.namespace),
                 lambda given: personal.read("strata_recall", given, caller),
             )
-        return read_both(
+        # Both are asked in other words than the caller's, so these are read first.
+        _, call, _ = self._prepare(name, arguments, caller)
+        if not reads_both(name, call.given):
+            return self._call(name, arguments, caller)
+        answer = read_both(
             name,
-            arguments,
+            call.given,
             lambda given: self._call(name, given, caller),
             lambda given: personal.read(name, given, caller),
         )
+        return _with_correction(answer, call)
 
     def _call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         operation, call, caller = self._prepare(name, arguments, caller)

@@ -3,15 +3,21 @@
 In a project all writes go to its database, and the namespace `personal` is the person's own. Reads
 use both: a search returns the best hits of both, a recall prefers the project's value, and a list
 shows first the project's entries, then the person's. Each hit names its owner.
+
+The cursor of a search says how many hits of each were shown ("8+2"). So each page goes on in both
+where the one before ended, whatever had room in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import add_reading_note, is_whole, read_cursor
+from stratagem.answers import cursor_refusal, fit_hits, read_cursor, whole
+from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
     "PERSONAL",
@@ -40,6 +46,10 @@ _READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
 _KEYED: Final = frozenset({"strata_forget", "strata_history", "strata_explain_miss", _RECALL})
 # How the cursor of a list begins once it has come to the person's own.
 _CURSOR: Final = "personal:"
+# Between how many hits of the project and of the person were shown.
+_AND: Final = "+"
+# So many hits of each are sorted by how well they answer, before both are merged: the first page.
+_SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # Of an answer's room, so much is the person's.
 _PERSONAL_SHARE: Final = 4
 # What is only true of the project's own database.
@@ -115,33 +125,104 @@ def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: 
     return _list(arguments, project, personal)
 
 
+class _Hits(NamedTuple):
+    """The next hits of one memory, and its first and its last answer.
+
+    `total` is how many hits it has, where these are the last.
+    """
+
+    hits: list[Answer]
+    first: Answer
+    last: Answer
+    total: int
+
+
 def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
     """Return the best hits of either, those that answer best by themselves first."""
-    cursor, k = arguments.get("cursor"), arguments.get("k", limits.SEARCH_K_DEFAULT)
-    skip = read_cursor(cursor) if isinstance(cursor, str) else 0
-    if not isinstance(k, int) or skip + k > limits.SEARCH_K_MAX or (cursor and not skip):
-        # Beyond what can be put together, or not to be read: the project's own goes on, or says so.
-        return _of(project(arguments), _PROJECT)
-    # All pages before this one are needed to put the lists together.
-    whole = {**arguments, "k": skip + k, "cursor": None}
-    answer = project(_without_none(whole))
-    other = personal(_without_none({**whole, "max_chars": _personal_room(arguments)}))
-    if not answer["results"]:
-        # What it says of a search without a hit is not true of both.
-        notes = [other.get("note")] if other["results"] else [answer.get("note"), other.get("note")]
-        answer = _without_none({**answer, "note": next(filter(None, notes), None)})
-    hits = [*_of(answer, _PROJECT)["results"], *_of(other, PERSONAL)["results"]]
-    hits.sort(key=lambda hit: -hit["score"])
-    more = len(hits) > skip + k or answer["truncated"] or other["truncated"]
-    answer["results"] = hits[skip : skip + k]
-    answer["truncated"] = more
-    answer.pop("next", None)
-    if more:
-        answer["next"] = str(skip + k)
-    if is_whole():
-        return answer
+    k = arguments.get("k", limits.SEARCH_K_DEFAULT)
+    begins = _read_places(arguments.get("cursor"))
+    # What there is room for is known once both are put together.
+    with whole():
+        of_project = _hits_after(project, arguments, begins[0], k, _PROJECT)
+        of_person = _hits_after(personal, arguments, begins[1], k, PERSONAL)
+    both = heapq.merge(of_project.hits, of_person.hits, key=lambda hit: -hit["score"])
+    hits = list(islice(both, k))
+    left = len(of_project.hits) + len(of_person.hits) > len(hits)
+    follows = left or any(each.last.get("next") for each in (of_project, of_person))
+
+    def next_of(kept: int) -> str:
+        shown = sum(hit["owner"] == _PROJECT for hit in hits[:kept])
+        return f"{begins[0] + shown}{_AND}{begins[1] + kept - shown}"
+
+    answer = {
+        **of_project.first,
+        "results": hits,
+        "truncated": follows or of_project.last["truncated"] or of_person.last["truncated"],
+        "next": next_of(len(hits)) if follows else None,
+        "note": _note_of(of_project, of_person),
+        "ended_at": None if hits else of_project.total + of_person.total or None,
+    }
+    room = arguments.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
     branch = answer.get("branch", _HOME)
-    return add_reading_note(answer, {"branch": None if branch == _HOME else branch})
+    view = {"branch": None if branch == _HOME else branch}
+    return fit_hits(_without_none(answer), room, next_of, view)
+
+
+def _read_places(cursor: str | None) -> tuple[int, int]:
+    """Return how many hits of the project and of the person came before."""
+    if cursor is None:
+        return 0, 0
+    project, parted, personal = cursor.partition(_AND)
+    if not parted:
+        raise cursor_refusal()
+    return read_cursor(project), read_cursor(personal)
+
+
+def _hits_after(
+    call: Call, arguments: Mapping[str, Any], begin: int, count: int, owner: str
+) -> _Hits:
+    """Return at least so many hits of one memory after the first ones, if it has them.
+
+    They are sorted a few at a time: all together, each page would be cut out of another order.
+    """
+    first = begin - begin % _SORTED_TOGETHER
+    end = begin + count + -(begin + count) % _SORTED_TOGETHER
+    answers = list(_answers(call, arguments, first, end))
+    found = [hit for answer in answers for hit in _of(answer, owner)["results"]]
+    ordered = [
+        hit
+        for block in range(0, len(found), _SORTED_TOGETHER)
+        for hit in sorted(found[block : block + _SORTED_TOGETHER], key=lambda hit: -hit["score"])
+    ]
+    return _Hits(
+        ordered[begin - first :],
+        answers[0],
+        answers[-1],
+        answers[0].get("ended_at") or first + len(found),
+    )
+
+
+def _answers(call: Call, arguments: Mapping[str, Any], begin: int, end: int) -> Iterator[Answer]:
+    """Search one memory until it has given the hits of some places."""
+    while True:
+        k = min(end - begin, limits.SEARCH_K_MAX)
+        cursor = str(begin) if begin else None
+        answer = call(_without_none({**arguments, "k": k, "cursor": cursor}))
+        yield answer
+        begin += len(answer["results"])
+        if begin >= end or answer.get("next") is None:
+            return
+
+
+def _note_of(of_project: _Hits, of_person: _Hits) -> str | None:
+    """Return the note of the first that has hits: what the other says of having none is not true.
+
+    Where neither has any, the first note counts.
+    """
+    either = (of_project, of_person)
+    notes = [each.first.get("note") for each in either if each.hits]
+    notes = notes[:1] or [each.first.get("note") for each in either]
+    return next(filter(None, notes), None)
 
 
 def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:

@@ -31,7 +31,41 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
 
 
-@pytest.mark.parametrize("cursor", ["9" * 5_000, "٣", "-1", "next"])
+def test_pages_cut_to_their_room_show_each_hit_of_both_once_and_give_one_cursor() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        line = "the bearing of the turbine was warm and needs oil. "
+        project.memory.store(
+            items=[{"key": f"doc/{each}", "value": line * 40 + str(each)} for each in range(45)]
+        )
+        personal.memory.store("pref", "My favourite turbine is the Kaplan turbine")
+        search = partial(
+            read_both,
+            "strata_search",
+            project=partial(project.call, "strata_search"),
+            personal=partial(personal.call, "strata_search"),
+        )
+
+        query = {"query": "turbine bearing oil", "max_chars": 4_000}
+        pages = [search(arguments=query)]
+        while "next" in pages[-1]:
+            pages.append(search(arguments={**query, "cursor": pages[-1]["next"]}))
+        past = search(arguments={**query, "cursor": "60+5"})
+
+    hits = [hit["key"] for page in pages for hit in page["results"]]
+    assert sorted(hits) == sorted(["pref", *(f"doc/{each}" for each in range(45))])
+    assert all(page["results"] for page in pages)
+    assert all(page["note"].count("cursor=") == 1 for page in pages[:-1])
+    assert all(f"cursor={page['next']!r}" in page["note"] for page in pages[:-1])
+    assert "cursor=" not in pages[-1]["note"]
+    assert (past["results"], past["ended_at"]) == ([], 46)
+
+
+@pytest.mark.parametrize(
+    "cursor", ["9" * 5_000, "٣", "-1", "next", "10", "1+", "+1", "1+1+1", "1+-1", "1+٣"]
+)
 def test_a_cursor_that_no_answer_gave_is_refused(cursor: str) -> None:
     with stratagem.open(":memory:", embedder="none") as db:
         call = partial(db.call, "strata_search")
