@@ -49,6 +49,19 @@ def test_a_search_finds_the_best_of_both(project: Path, capsys: pytest.CaptureFi
     assert [hit["key"] for hit in pages] == [hit["key"] for hit in hits[:2]]
 
 
+def test_a_page_past_the_last_hit_says_that_the_results_end(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app.root_command().main(
+            ["search", "line numbers", "--cursor", "90+9"], prog_name="stratagem"
+        )
+
+    said = capsys.readouterr().out
+    assert "The results end before this cursor: there are 2 hits in all." in said
+    assert "Nothing was found" not in said
+
+
 def test_a_recall_takes_the_projects_first(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -240,8 +240,7 @@ def show_hits(console: Console, answer: Answer) -> None:
             shown.stylize("dim")
             console.print(Padding(shown, _UNDER_NAME, expand=False))
     if not answer["results"]:
-        look = "" if answer.get("note") else " `stratagem list` shows what is stored."
-        console.print(f"Nothing was found.{look}")
+        console.print(_say_no_hits(answer))
     elif answer["mode"] == "lexical":
         console.print("Found by words only, not by meaning.", style="dim")
 
@@ -258,6 +257,14 @@ def _hit_facts(hit: Answer) -> list[str]:
     if hit.get("chars"):
         facts.append(part_of(hit))
     return [*facts, *origin_facts(hit)]
+
+
+def _say_no_hits(answer: Answer) -> str:
+    if answer.get("ended_at"):
+        count = plural(answer["ended_at"], "hit")
+        return f"The results end before this cursor: there are {count} in all."
+    look = "" if answer.get("note") else " `stratagem list` shows what is stored."
+    return f"Nothing was found.{look}"
 
 
 def show_fields(console: Console, answer: Answer) -> None:
