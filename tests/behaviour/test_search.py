@@ -76,6 +76,57 @@ def test_a_memory_of_events_alone_is_not_listed_as_entries(call: Call) -> None:
     assert entries["note"] == "There are no entries here, only logged events: leave `kinds` out."
 
 
+@proves("search:near-words")
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("brithday", "birthday"),
+        ("when is the birtday", "birthday"),
+        ("vegeterian", "vegetarian"),
+        ("Postgress", "postgres"),
+        ("Kuberntes", "kubernetes"),
+        ("internationalisatoin", "internationalisation"),
+        ("Росиия", "россия"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_one_that_is_stored(
+    call: Call, query: str, meant: str
+) -> None:
+    call.store(key="user/birthday", value="on 3 May")
+    call.store(key="diet", value="Anna is vegetarian, and Postgres is no food")
+    call.log(event="note", data={"role": "user", "text": "Kubernetes, internationalisation"})
+    call.store(key="trip", value="Россия")
+
+    answer = call.search(query=query)
+
+    assert answer["results"] == []
+    assert answer["note"].startswith(f"Did you mean {meant!r}?")
+    assert call.search(query=meant)["results"]
+
+
+@proves("search:near-words")
+def test_no_word_of_another_branch_namespace_or_time_is_suggested(call: Call) -> None:
+    call.store(key="pet", value="a kangaroo", namespace="other")
+    call.store(key="zoo", value="a wallaby")
+    call.forget(key="zoo")
+    call.branch(action="create", name="trial")
+    call.store(key="pet", value="a platypus", branch="trial")
+
+    assert "kangaroo" in call.search(query="kangroo")["note"]
+    assert "kangaroo" not in call.search(query="kangroo", namespace="default").get("note", "")
+    assert "wallaby" not in call.search(query="walaby").get("note", "")
+    assert "platypus" not in call.search(query="platypuss").get("note", "")
+    assert "platypus" in call.search(query="platypuss", branch="trial")["note"]
+
+
+@proves("search:near-words")
+@pytest.mark.parametrize("query", ["zzzzqqqq", "tip", "x" * 9_000, "qwer " * 1_900, "日本語の本だ"])
+def test_what_is_near_nothing_gets_no_suggestion(call: Call, query: str) -> None:
+    call.store(key="k", value="a trip to Oslo")
+
+    assert "Did you mean" not in call.search(query=query).get("note", "")
+
+
 @proves("search:nothing")
 def test_what_is_said_of_nothing_is_said_on_the_first_page_of_nothing_alone(call: Call) -> None:
     call.log(event="note", data="the party")

@@ -83,9 +83,10 @@ from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
 
 if TYPE_CHECKING:
-    from stratagem.memory import hits
+    from stratagem.memory import hits, near_words
 else:
     hits = defer("stratagem.memory.hits")
+    near_words = defer("stratagem.memory.near_words")
 
 __all__ = ["Memory"]
 
@@ -427,22 +428,30 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     def _say_nothing(
         self, scope: _SearchScope, kinds: set[str], near: Sequence[hits.NamedPlace]
     ) -> list[str]:
-        """Say what is nearest where there is no hit, or why there could be none."""
-        if near:
-            own = self._caller.namespace
-            names = [
-                each.name
-                if each.namespace == own
-                else f"{each.name} (namespace {each.namespace!r})"
-                for each in near
-            ]
-            shows = f"min_score=0 shows {'it' if len(names) == 1 else 'them'}"
-            return [f"Nearest, but too weak to be a hit: {', '.join(names)}; {shows}."]
+        """Say why there could be no hit; else what may have been meant, and what is nearest."""
         with self._foundation.index.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
             part = SearchedPart(view, scope.namespace, scope.tags, kinds)
-            said = explain_nothing(reader, part)
-        return [said] if said else []
+            why = None if near else explain_nothing(reader, part)
+            spaces = _spaces(reader.records, scope.namespace, kinds)
+            meant = near_words.find_near_words(
+                reader, view, scope.query, spaces=spaces, tags=scope.tags
+            )
+        said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
+        if near:
+            said.append(self._say_nearest(near))
+        elif why and not meant:
+            said.append(why)
+        return said
+
+    def _say_nearest(self, near: Sequence[hits.NamedPlace]) -> str:
+        own = self._caller.namespace
+        names = [
+            each.name if each.namespace == own else f"{each.name} (namespace {each.namespace!r})"
+            for each in near
+        ]
+        shows = f"min_score=0 shows {'it' if len(names) == 1 else 'them'}"
+        return f"Nearest, but too weak to be a hit: {', '.join(names)}; {shows}."
 
     def _read_kinds(self, kinds: Sequence[str] | None) -> tuple[set[str], list[str]]:
         """Return the kinds of memory's own records to search, and those of other systems."""

@@ -1,0 +1,104 @@
+"""Which word of a memory a misspelt one in a query may stand for.
+
+What is one mistake away from a word (a letter too much, too few or wrong, or two that changed
+places) is written down and looked up in the index with one statement, as a search would be. So
+only texts that the caller may see are looked at, however much is stored, and the word that is named
+stands in one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from string import ascii_lowercase
+from typing import Any, Final
+
+import orjson
+
+from stratagem.engine import values
+from stratagem.engine.lineage import View
+from stratagem.memory.kinds import ENTRY, event_text
+from stratagem.search import analysis, ranking
+from stratagem.storage.contract import EventContent, Reader
+
+__all__ = ["find_near_words"]
+
+# Shorter words are one mistake away from many others, longer ones are no words.
+_CHARS_MIN: Final = 4
+_CHARS_MAX: Final = 20
+# Of the words of a query, so many are looked up, and so many of those that no text has.
+_WORDS_READ: Final = 12
+_WORDS_MAX: Final = 3
+# So many texts are read, and so much of each.
+_TEXTS_READ: Final = 20
+_CHARS_READ: Final = 20_000
+_WORD: Final = re.compile(r"[^\W\d_]++")
+
+
+def find_near_words(
+    reader: Reader,
+    view: View,
+    query: str,
+    *,
+    spaces: Sequence[int] | None,
+    tags: Sequence[str],
+) -> dict[str, str]:
+    """Return the words of a query that no text has, each with one that a shown text has."""
+    found: dict[str, str] = {}
+    for word in _unknown_words(reader, query):
+        candidates = _one_mistake_away(word)
+        # As a title: what is no word must not push words out of what is remembered.
+        terms = dict.fromkeys(analysis.title_terms(" ".join(sorted(candidates))).split())
+        matches = reader.search.matches(
+            view,
+            analysis.match_expression(terms),
+            weights=ranking.FIELD_WEIGHTS,
+            spaces=spaces,
+            tags=tags,
+            limit=_TEXTS_READ,
+        )
+        contents = reader.log.contents(list(dict.fromkeys(match[0] for match in matches)))
+        meant = _first_among(candidates, map(_words_in, contents.values()))
+        if meant is not None:
+            found[word] = meant
+    return found
+
+
+def _unknown_words(reader: Reader, query: str) -> list[str]:
+    """Return words of a query that are long enough to be told, and that no text has."""
+    words = dict.fromkeys(
+        word
+        for word in map(str.lower, _WORD.findall(query))
+        if _CHARS_MIN <= len(word) <= _CHARS_MAX
+    )
+    terms = {word: analysis.query_terms(word) for word in islice(words, _WORDS_READ)}
+    counts = reader.search.document_frequencies(
+        list(dict.fromkeys(term for each in terms.values() for term in each))
+    )
+    unknown = [word for word, own in terms.items() if not any(counts.get(term) for term in own)]
+    return unknown[:_WORDS_MAX]
+
+
+def _one_mistake_away(word: str) -> set[str]:
+    """Return what a word may have been, had it been written with one mistake."""
+    letters = dict.fromkeys([*ascii_lowercase, *word] if word.isascii() else word)
+    parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    fewer = (before + after[1:] for before, after in parts if after)
+    swapped = (before + after[1] + after[0] + after[2:] for before, after in parts if after[1:])
+    other = (before + each + after[1:] for before, after in parts if after for each in letters)
+    more = (before + each + after for before, after in parts for each in letters)
+    return {*fewer, *swapped, *other, *more} - {word}
+
+
+def _first_among(candidates: set[str], texts: Iterable[Iterator[str]]) -> str | None:
+    return next((word for words in texts for word in words if word in candidates), None)
+
+
+def _words_in(event: EventContent) -> Iterator[str]:
+    """Yield the words of an entry, those of its key first, or of a logged event."""
+    content: dict[str, Any] = orjson.loads(event.payload)
+    is_entry = event.space.kind == ENTRY
+    text = values.text_of(content["value"]) if is_entry else event_text(content["data"])
+    title = event.key if is_entry else content["event"]
+    yield from map(str.lower, _WORD.findall(f"{title} {text[:_CHARS_READ]}"))
