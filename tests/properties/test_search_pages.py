@@ -101,6 +101,9 @@ class Shelf:
             "branch": pick([None, None, "trial"]),
             "tags": pick([None, None, ["red"]]),
         }
+        if options["kinds"] == ["concept"]:
+            # Concepts have neither, and a search for nothing else refuses both.
+            options |= {"namespace": None, "tags": None}
         return {name: value for name, value in options.items() if value is not None}
 
 

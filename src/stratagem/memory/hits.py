@@ -29,7 +29,7 @@ from stratagem.memory.kinds import (
     logged_events,
 )
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
-from stratagem.memory.standing import Side, find_standing, is_by_machine, role_of, side_of, words_of
+from stratagem.memory.standing import Side, find_standing, role_of, side_of, words_of
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
 from stratagem.search.record_finders import FoundByName
@@ -42,7 +42,6 @@ __all__ = [
     "Page",
     "hit_by_name",
     "is_doubtful",
-    "is_of_person",
     "is_thrown_away",
     "read_instruction",
 ]
@@ -400,12 +399,6 @@ def is_doubtful(reader: Reader, view: View, event: EventContent) -> bool:
     """Whether an entry or a logged event is untrusted, or was thrown away in review."""
     content = orjson.loads(event.payload)
     return content.get(TRUST) == UNTRUSTED or is_thrown_away(reader, view, content)
-
-
-def is_of_person(event: EventContent) -> bool:
-    """Whether an entry or a logged event is not what an assistant or a tool said."""
-    content = orjson.loads(event.payload)
-    return not is_by_machine(content["value" if event.space.kind == ENTRY else "data"])
 
 
 def read_instruction(event: EventContent) -> Instruction:

@@ -326,7 +326,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(scope, own, page, ranking, is_last=not follows),
+            note=self._search_note(
+                scope, own, page, ranking, is_first=not skip, is_last=not follows
+            ),
             ended_at=page.ended_at,
         )
 
@@ -408,11 +410,12 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         page: hits.Page,
         ranking: Ranking,
         *,
+        is_first: bool = True,
         is_last: bool = False,
     ) -> str | None:
         """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
-        if not page.hits and page.ended_at is None and kinds:
+        if is_first and not page.hits and kinds:
             said += self._say_nothing(scope, kinds, page.nearest)
         if ranking.waiting:
             said.append(
@@ -734,12 +737,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             for sequence in reversed(newest)
             if events[sequence].space.namespace == self._caller.namespace
         )
-        # An untrusted text is never an instruction, nor is what a tool returned.
-        meant = (
-            event
-            for event in own
-            if hits.is_of_person(event) and not hits.is_doubtful(reader, view, event)
-        )
+        # An untrusted text is never an instruction.
+        meant = (event for event in own if not hits.is_doubtful(reader, view, event))
         return [
             hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX + 1)
         ]

@@ -27,7 +27,6 @@ __all__ = [
     "STANDING",
     "Side",
     "find_standing",
-    "is_by_machine",
     "is_standing",
     "role_of",
     "side_of",
@@ -48,8 +47,7 @@ _CHARS_MAX: Final = 2_000
 _CACHED_CHARS_MAX: Final = 400
 # Whose texts are no instructions. What is recognised is stored as a facet: to change this, or the
 # pattern, is to change what the read models mean, which are then to be rebuilt.
-_ASSISTANTS: Final = frozenset({"assistant", "ai", "bot", "model"})
-_ANSWERING: Final = _ASSISTANTS | {"agent"}
+_ANSWERING: Final = frozenset({"agent", "ai", "assistant", "bot", "model"})
 # Messages of a conversation that neither ask nor answer.
 _MACHINES: Final = frozenset({"function", "tool"})
 _ASIDE: Final = _MACHINES | {"developer", "system"}
@@ -189,7 +187,7 @@ def is_standing(text: str, role: str | None = None) -> bool:
 
 def find_standing(text: str, role: str | None = None) -> str | None:
     """Return the sentence that says what its author wants from now on; None if none does."""
-    if role in _ASSISTANTS or len(text) > _CHARS_MAX:
+    if role in _ANSWERING or role in _MACHINES or len(text) > _CHARS_MAX:
         return None
     for found in _find_candidates(text):
         sentence = _sentence_around(text, found.start(), found.end())
@@ -254,12 +252,6 @@ def side_of(data: Any) -> Side | None:
         return "asking"
     # A call of a tool comes before the answer.
     return None if "tool_calls" in data and not words_of(data) else "answering"
-
-
-def is_by_machine(data: Any) -> bool:
-    """Whether a message was not said by a person, nor by whoever set the assistant up."""
-    role = role_of(data)
-    return role in _ANSWERING or role in _MACHINES
 
 
 def words_of(value: Any) -> str:
