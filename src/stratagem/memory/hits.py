@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -49,7 +49,8 @@ __all__ = [
 _SCORE_DIGITS: Final = 4
 # Hits are read in groups: most of the first ones are good enough.
 _READ_MIN: Final = 8
-# So many hits are sorted by how well they answer, before others are merged in: the first page.
+# So many hits are read before they are ordered by how well each answers by itself, too: the first
+# page. So the order does not depend on how many are asked for.
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
@@ -158,10 +159,13 @@ class HitReader:
         places: list[_Judged | Hit]
         if others:
             own = self._good_enough(wanted + _SORTED_TOGETHER)
-            lists: list[Iterable[_Judged | Hit]] = [_sort_blocks(own), *others]
+            lists: list[Iterable[_Judged | Hit]] = [_sort_blocks(own, _by_score), *others]
             places = list(islice(heapq.merge(*lists, key=lambda place: -place.score), wanted))
         else:
-            places = list(islice(self._good_enough(wanted), wanted))
+            # Whole blocks, and one hit more to know whether any follows.
+            end = skip + k + -(skip + k) % _SORTED_TOGETHER
+            found = list(islice(self._good_enough(end + 1), end + 1))
+            places = [*_sort_blocks(iter(found[:end]), _by_both), *found[end:]][:wanted]
         ended_at = len(places) if 0 < len(places) <= skip else None
         nearest = () if places else self._weak
         return Page(self._finish(places[skip : skip + k]), len(places) == wanted, nearest, ended_at)
@@ -376,13 +380,22 @@ def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
     )
 
 
-def _sort_blocks(judged: Iterator[_Judged]) -> Iterator[_Judged]:
-    """Yield a few at a time, those that answer best by themselves first.
+def _sort_blocks(judged: Iterator[_Judged], key: Callable[[_Judged], float]) -> Iterator[_Judged]:
+    """Yield a few at a time, those with the highest key first.
 
     Sorted all together, each page would be cut out of another order.
     """
     while block := list(islice(judged, _SORTED_TOGETHER)):
-        yield from sorted(block, key=lambda each: -each.score)
+        yield from sorted(block, key=key, reverse=True)
+
+
+def _by_score(judged: _Judged) -> float:
+    return judged.score
+
+
+def _by_both(judged: _Judged) -> float:
+    """Return what hits are ordered by: how well they match beside others, and by themselves."""
+    return judged.found.ranked.score + ranking.OWN_SCORE_WEIGHT * judged.judgement.score
 
 
 def is_thrown_away(reader: Reader, view: View, content: Mapping[str, Any]) -> bool:
