@@ -37,7 +37,7 @@ def test_a_project_named_by_its_folder_is_read_with_ones_own_memory(
 
     assert "Oslo" in answers[0].stdout
     assert "vim" in answers[1].stdout
-    assert "personal memory" in answers[1].stdout
+    assert "editor  personal ·" in answers[1].stdout
 
 
 @pytest.mark.parametrize("arguments", [("-C",), ("-C", "/nowhere/at/all", "status")])
