@@ -238,6 +238,9 @@ class HitReader:
         if score < relevance.UNSURE and not alone:
             # Some words that match may not be its own, but of the messages before it.
             covered = self._coverage.of(found.present, self._lent_terms(found))
+            if covered > found.covered:
+                # What it answers is said before it: it need not be an answer by itself.
+                alike = max(alike, relevance.likeness(found.ranked.cosine))
             score = relevance.score(covered, alike)
         return _Judgement(score, covered, alike)
 
