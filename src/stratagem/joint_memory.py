@@ -148,16 +148,18 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     both = heapq.merge(of_project.hits, of_person.hits, key=lambda hit: -hit["score"])
     hits = list(islice(both, k))
     left = len(of_project.hits) + len(of_person.hits) > len(hits)
-    follows = left or any(each.last.get("next") for each in (of_project, of_person))
+    more = left or any(each.last.get("next") for each in (of_project, of_person))
 
     def next_of(kept: int) -> str:
         shown = sum(hit["owner"] == _PROJECT for hit in hits[:kept])
         return f"{begins[0] + shown}{_AND}{begins[1] + kept - shown}"
 
+    # No memory is entered at a later place.
+    follows = more and max(_read_places(next_of(len(hits)))) <= limits.SEARCH_OFFSET_MAX
     answer = {
         **of_project.first,
         "results": hits,
-        "truncated": follows or of_project.last["truncated"] or of_person.last["truncated"],
+        "truncated": more or of_project.last["truncated"] or of_person.last["truncated"],
         "next": next_of(len(hits)) if follows else None,
         "note": _note_of(of_project, of_person),
         "ended_at": None if hits else of_project.total + of_person.total or None,

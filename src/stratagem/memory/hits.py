@@ -339,7 +339,10 @@ class HitReader:
         # The nearest is mostly the one, and others need not be read then.
         for group in (turns[:1], turns[1:]):
             for event in self._events(group):
-                if side_of(_data(event)) in {None, side}:
+                content = orjson.loads(event.payload)
+                if side_of(content["data"]) in {None, side}:
+                    continue
+                if is_thrown_away(self._reader, self._view, content):
                     continue
                 shown = None if event.sequence in own else self._part(found.ranking, event)
                 reply = Reply(event.sequence, shown)

@@ -10,7 +10,7 @@ from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.function_cache import cache_texts
-from stratagem.memory.standing import STANDING, is_standing, role_of, words_of
+from stratagem.memory.standing import STANDING, field_of_words, is_standing, role_of, words_of
 
 __all__ = [
     "ENTRY",
@@ -120,14 +120,13 @@ def event_text(data: Any) -> str:
     Of a message it is what was said: who said it and the name of its field are in every message,
     and would match every question about "the user". Other fields of a message follow.
     """
-    role = role_of(data)
-    said = words_of(data) if role is not None else ""
-    if not said:
+    field = field_of_words(data) if role_of(data) is not None else None
+    if field is None:
         return values.text_of(data)
-    rest = {name: value for name, value in data.items() if name != "role" and value is not said}
-    if not rest:
-        return said[: limits.INDEXED_CHARS_MAX]
-    return f"{said}\n{values.text_of(rest)}"[: limits.INDEXED_CHARS_MAX]
+    said: str = data[field]
+    rest = {name: value for name, value in data.items() if name not in {"role", field}}
+    text = f"{said}\n{values.text_of(rest)}" if rest else said
+    return text[: limits.INDEXED_CHARS_MAX]
 
 
 def _facets(value: Any) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import orjson
 
 from stratagem.engine import values
 from stratagem.engine.lineage import View
+from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import ENTRY, event_text
 from stratagem.search import analysis, ranking
 from stratagem.storage.contract import EventContent, Reader
@@ -59,7 +60,9 @@ def find_near_words(
             limit=_TEXTS_READ,
         )
         contents = reader.log.contents(list(dict.fromkeys(match[0] for match in matches)))
-        meant = _first_among(candidates, map(_words_in, contents.values()))
+        # The word is said without being marked as data, so an untrusted text must not choose it.
+        texts = [each for each in contents.values() if not is_doubtful(reader, view, each)]
+        meant = _first_among(candidates, map(_words_in, texts))
         if meant is not None:
             found[word] = meant
     return found

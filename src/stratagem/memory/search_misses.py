@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Final
 
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import View
 from stratagem.memory.kinds import ENTRY, EVENT, entries, logged_events
 from stratagem.memory.listing import live_namespaces
-from stratagem.memory.misses import nearest
 from stratagem.storage.contract import Reader
 
 __all__ = ["SearchedPart", "explain_nothing"]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, Literal
 
 from stratagem.deferred_patterns import deferred_pattern
@@ -26,6 +27,7 @@ from stratagem.function_cache import cache_texts
 __all__ = [
     "STANDING",
     "Side",
+    "field_of_words",
     "find_standing",
     "is_standing",
     "role_of",
@@ -102,11 +104,11 @@ _LASTING_INSTRUCTION: Final = (
     rf"|(?:{_LASTING})\b(?!,? ?(?:it|there|he|she|they|the|this|that|things)\b)"
     rf"|(?:{_DEEDS}|don['’]t|do not|no)\b[^.!?\n]*\b(?:{_LASTING})\b"
     r"|whenever i (?:ask|say|want|need)\b"
-    rf"|(?:when(?:ever)?|every time|each time|any time) (?:i|you) \w+[^,.!?\n]*, "
+    rf"|(?:when(?:ever)?|every time|each time|any time) (?:i|you) \w[^,.!?\n]*, "
     rf"(?:please |always |never |do not |don['’]t )*(?:{_DEEDS})\b"
     rf"|(?:do not|don['’]t) ever (?:{_DEEDS})\b"
     r"|unless (?:i (?:say|tell|ask)|told|stated|specified)\b[^,.!?\n]*,"
-    rf"|for (?:all |any )?future \w+[^,.!?\n]*, (?:please )?(?:{_DEEDS})\b"
+    rf"|for (?:all |any )?future \w[^,.!?\n]*, (?:please )?(?:{_DEEDS})\b"
     r"|(?:you (?:can|may|should) )?call me (?!when|if|back|later|at |on |now|again|before|after|"
     r"once|as soon|to(?:day|night|morrow))[a-z]"
     r"|address me as\b|remember that i\b|keep in mind that i\b"
@@ -160,7 +162,10 @@ _INSTRUCTION_SIGNS: Final = (
     "explain ", "format ", "give ", "keep ", "make ", "quote ", "reply ", "respond ",
     "round ", "show ", "spell ", "speak ", "talk ", "use ", "write ",
 )  # fmt: skip
-# Where an instruction may begin.
+# Where an instruction may begin, in how many places it is looked for, and how far it is read from
+# each: a text of marks and half instructions must not take long to write.
+_STARTS_MAX: Final = 40
+_INSTRUCTION_CHARS_MAX: Final = 300
 _STARTS: Final = deferred_pattern(r"[.!?;:\n]\s?")
 _SENTENCE_ENDS: Final = deferred_pattern(r"[.!?](?=\s|$)|\n")
 # What somebody else said: a verb of saying, and a mark that parts it from what was said.
@@ -202,8 +207,11 @@ def _find_candidates(text: str) -> list[re.Match[str]]:
     if _has_any(text, _PREFERENCE_SIGNS):
         found += _PREFERENCE_PATTERN.finditer(text)
     if _has_any(text, _INSTRUCTION_SIGNS):
-        starts = [0, *(each.end() for each in _STARTS.finditer(text))]
-        matches = (_INSTRUCTION_PATTERN.match(text, start) for start in starts)
+        starts = [0, *(each.end() for each in islice(_STARTS.finditer(text), _STARTS_MAX))]
+        matches = (
+            _INSTRUCTION_PATTERN.match(text, start, start + _INSTRUCTION_CHARS_MAX)
+            for start in starts
+        )
         found += [match for match in matches if match and not _is_asked(text, match)]
     return sorted(found, key=lambda match: match.start())
 
@@ -259,9 +267,15 @@ def words_of(value: Any) -> str:
     # Text first: most values are, and telling a mapping takes ten times as long.
     if isinstance(value, str):
         return value
-    if type(value) is dict or isinstance(value, Mapping):
-        return next((text for name in _WORDS if isinstance(text := value.get(name), str)), "")
-    return ""
+    name = field_of_words(value)
+    return value[name] if name is not None else ""
+
+
+def field_of_words(value: Any) -> str | None:
+    """Return the field of a message that has its words; None where it has none."""
+    if type(value) is not dict and not isinstance(value, Mapping):
+        return None
+    return next((name for name in _WORDS if isinstance(value.get(name), str)), None)
 
 
 def role_of(data: Any) -> str | None:

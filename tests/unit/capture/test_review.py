@@ -135,3 +135,25 @@ def test_a_merge_never_raises_trust(database: Path) -> None:
 
     assert entry is not None
     assert (entry.value, entry.trust) == ("as fetched again", "untrusted")
+
+
+def test_what_was_thrown_away_is_shown_beside_no_hit_and_suggests_no_word(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    stratagem.open(path).close()
+    for role, said in (("user", "Which word opens the vault?"), ("assistant", "hippogriff")):
+        data = {"role": role, "content": said}
+        put = {"do": "log", "event": "message", "data": data, "source": role, "key": "s"}
+        Spool(str(path)).put({**put, "session": "s"})
+
+    with stratagem.open(path) as db:
+        before = db.memory.search("vault word", k=1)
+        suggested = db.memory.search("hipogriff", mode="lexical").note
+        db.review.decide([db.review.list().results[0].id], "discard")
+        after = db.memory.search("vault word", k=1)
+        kept_back = db.memory.search("hipogriff", mode="lexical").note
+
+    assert before[0].reply is not None
+    assert suggested is not None
+    assert "hippogriff" in suggested
+    assert after[0].reply is None
+    assert "hippogriff" not in str(kept_back)

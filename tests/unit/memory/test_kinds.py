@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from stratagem import limits
@@ -87,3 +88,10 @@ def test_a_merged_entry_is_held_to_the_limits_of_a_stored_one() -> None:
     validate({"value": "fine"})
     with pytest.raises(ValidationFailed):
         validate({"value": "x" * limits.VALUE_BYTES_MAX})
+
+
+def test_the_text_of_a_message_is_the_same_after_it_was_stored() -> None:
+    said = "The keeper counts boats"
+    data = {"role": "user", "content": said, "message": said}
+
+    assert logged(data=data) == logged(data=orjson.loads(orjson.dumps(data)))

@@ -1,5 +1,6 @@
 """What somebody wants from now on is told from what is said once."""
 
+import time
 from pathlib import Path
 
 import orjson
@@ -103,3 +104,14 @@ def test_the_labelled_sentences_are_told_apart() -> None:
 
     assert len(right) / len(taken) >= 0.95
     assert len(right) / sum(row["standing"] for row in report) >= 0.85
+
+
+@pytest.mark.parametrize("part", ["use:d;", "use b:", "no;a:", "when i a", "always ", "I prefer "])
+def test_half_instructions_in_any_number_are_read_in_no_time(part: str) -> None:
+    text = (part * 2_000)[:2_000]
+    is_standing(text)
+    before = time.thread_time()
+
+    find_standing(text)
+
+    assert time.thread_time() - before < 0.1

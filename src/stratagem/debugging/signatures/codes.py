@@ -132,14 +132,16 @@ def state_other_codes(one: str, other: str) -> bool:
     return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 
-def _codes_at_end(text: str) -> set[str]:
+# A question is compared with many incidents.
+@cache_texts(8)
+def _codes_at_end(text: str) -> frozenset[str]:
     """Return the codes that a line of a text ends in, where what stands before announces one."""
-    return {
+    return frozenset(
         code
         for code, found in _codes(text)
         if _STATES.search(text, max(0, found.start() - _STATES_CHARS_MAX), found.start())
         and _ENDS.match(text, found.end())
-    }
+    )
 
 
 def _codes(text: str) -> Iterator[tuple[str, re.Match[str]]]:
