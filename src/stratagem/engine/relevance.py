@@ -130,7 +130,7 @@ class Description:
         return self.told.lower()
 
     @cached_property
-    def _joined(self) -> str:
+    def _text_without_joints(self) -> str:
         """The same without joints."""
         return self.text.replace("-", "").replace("_", "").replace("'", "")
 
@@ -149,7 +149,9 @@ class Description:
 
     def _may_have_terms(self, word: HeadWord) -> bool:
         # Most texts have not, and it takes longer to analyse one than all the rest.
-        return not self.told.isascii() or all(map(self._joined.__contains__, word.beginnings))
+        return not self.told.isascii() or all(
+            map(self._text_without_joints.__contains__, word.beginnings)
+        )
 
 
 # A word of a head, and whether the other side speaks of it.

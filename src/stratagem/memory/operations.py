@@ -22,6 +22,7 @@ from stratagem.memory.answer_text import (
     brief,
     by_actor,
     part_of,
+    say_end,
     say_exchange,
     searched_view,
     until,
@@ -139,10 +140,7 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
 
 def _say_found(answer: Mapping[str, Any]) -> str:
     if answer.get("ended_at"):
-        end = answer["ended_at"]
-        return with_note(
-            [f"The results end before this cursor: there are {plural(end, 'hit')} in all."], answer
-        )
+        return with_note([say_end(answer["ended_at"])], answer)
     if not answer["results"]:
         place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
         look = advise(

@@ -431,10 +431,10 @@ class Index:
                 self._ranks_shown_only = _SEARCHES_AFTER_MISS
             self._ranks_shown_only = max(self._ranks_shown_only - 1, 0)
             # The same texts count whichever way they are found: the next page may take the other.
-            words = _matches(reader, scope, asked, asked.depth if knows else asked.weighed)
+            words = _matches(reader, scope, asked, asked.depth if knows else asked.weighed_max)
             near, _, cosines, exact = scope.compare(reader, copy, meaning, words)
             return _Compared(near, words, cosines, exact)
-        words = _matches(reader, scope, asked, asked.weighed)
+        words = _matches(reader, scope, asked, asked.weighed_max)
         if meaning.nearest is not None:
             near = meaning.nearest(meaning.vector, meaning.depth)
             cosines = vectors.cosines(reader, words.sequences, meaning.vector)
@@ -585,7 +585,7 @@ class _Asked(NamedTuple):
         return max(self.limit, ranking.LEXICAL_DEPTH)
 
     @property
-    def weighed(self) -> int:
+    def weighed_max(self) -> int:
         """How many versions are weighed at most."""
         return max(self.limit, ranking.WEIGHED_MIN)
 

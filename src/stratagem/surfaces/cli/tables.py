@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.answers import plural
-from stratagem.memory.answer_text import part_of, say_exchange
+from stratagem.memory.answer_text import part_of, say_end, say_exchange
 from stratagem.surfaces.cli.entry_text import entry_facts, origin_facts, printable_value
 from stratagem.surfaces.cli.output import printable, shell_words, when, with_own_times
 
@@ -261,8 +261,7 @@ def _hit_facts(hit: Answer) -> list[str]:
 
 def _say_no_hits(answer: Answer) -> str:
     if answer.get("ended_at"):
-        count = plural(answer["ended_at"], "hit")
-        return f"The results end before this cursor: there are {count} in all."
+        return say_end(answer["ended_at"])
     look = "" if answer.get("note") else " `stratagem list` shows what is stored."
     return f"Nothing was found.{look}"
 
