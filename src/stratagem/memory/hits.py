@@ -156,7 +156,7 @@ class HitReader:
         `others` are what other systems found: each hit is merged in by how well it answers.
         """
         wanted = skip + k + 1
-        places: list[_Judged | Hit]
+        places: Sequence[_Judged | Hit]
         if others:
             own = self._good_enough(wanted + _SORTED_TOGETHER)
             lists: list[Iterable[_Judged | Hit]] = [_sort_blocks(own, _by_score), *others]
