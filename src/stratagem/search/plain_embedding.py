@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import mmap
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from operator import mul
 from typing import Final
 
@@ -19,8 +21,9 @@ from stratagem.search.static_tokens import (
     MODEL_ARCHIVE,
     MODEL_TOKENIZER,
     ROOTS,
+    TEXT_CHARS_MAX,
+    TOKENS_MAX,
     chunk_ids,
-    count_tokens,
 )
 from stratagem.search.wordpiece import WordPiece
 
@@ -67,7 +70,7 @@ def embed_text(text: str) -> array[float] | None:
     with open(MODEL_TOKENIZER, "rb") as file:
         vocabulary = _VocabularyText(file.read())
     words = WordPiece(vocabulary, unknown=_UNKNOWN, prefix=_PREFIX, chars_max=_WORD_CHARS_MAX)
-    counts = count_tokens(text, lambda chunk: chunk_ids(chunk, words), words.unknown_id)
+    counts = _count_tokens(text, words)
     if not counts:
         return None
     total = [0.0] * DIMENSIONS
@@ -89,6 +92,14 @@ def cosine(one: array[float], other: bytes) -> float:
         return math.nan
     total: float = sum(map(mul, one, array("f", other)))
     return total
+
+
+def _count_tokens(text: str, words: WordPiece) -> dict[int, int]:
+    """Return how often each known token is among the first ones of a text."""
+    tokens = (id_ for chunk in text[:TEXT_CHARS_MAX].split() for id_ in chunk_ids(chunk, words))
+    counts = Counter(islice(tokens, TOKENS_MAX))
+    del counts[words.unknown_id]
+    return counts
 
 
 def _row(token: int) -> slice:

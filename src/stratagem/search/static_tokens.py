@@ -1,4 +1,4 @@
-"""From a text to the tokens of our embedder, and how often each occurs.
+"""From a text to the tokens of our embedder.
 
 Apart from `embedding`, so that a hook can embed one prompt without NumPy (`plain_embedding`).
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from stratagem.search.wordpiece import WordPiece
@@ -21,8 +20,8 @@ __all__ = [
     "MODEL_TOKENIZER",
     "ROOTS",
     "TEXT_CHARS_MAX",
+    "TOKENS_MAX",
     "chunk_ids",
-    "count_tokens",
 ]
 
 _MODEL: Final = os.path.join(os.path.dirname(__file__), "model")
@@ -31,7 +30,7 @@ MODEL_TOKENIZER: Final = os.path.join(_MODEL, "tokenizer.json")
 # The start of the SHA-256 of model.npz and of tokenizer.json; a test compares.
 MODEL_NAME: Final = "stratagem-static-1:656d1a9b+c655cb7a"
 DIMENSIONS: Final = 256
-_TOKENS_MAX: Final = 256
+TOKENS_MAX: Final = 256
 # Far more text than 256 tokens are made of: the rest of a long one is not even looked at.
 TEXT_CHARS_MAX: Final = 8_192
 # camelCase | letter-digit | digit-letter | snake_case
@@ -41,7 +40,7 @@ _ASCII_WORD: Final = re.compile(r"[A-Z]+[a-z]*|[a-z]+|[0-9]+|[!-/:-@\[-^`{-~]")
 # What sentences and their parts end in: tokens by themselves.
 _MARKS: Final = ".,;:!?"
 # What a token that occurs n times counts.
-ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
+ROOTS: Final = [math.sqrt(count) for count in range(TOKENS_MAX + 1)]
 
 
 def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
@@ -59,21 +58,3 @@ def chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
 
 def _is_plain_word(chunk: str) -> bool:
     return chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle())
-
-
-def count_tokens(
-    text: str,
-    ids_of: Callable[[str], Iterable[int]],
-    unknown_id: int,
-    before: Iterable[int] = (),
-) -> dict[int, int]:
-    """Return how often each known token is among the first ones of a text.
-
-    `before` are tokens that stand before it.
-    """
-    ids = chain.from_iterable(map(ids_of, text[:TEXT_CHARS_MAX].split()))
-    counts: dict[int, int] = {}
-    for id_ in islice(chain(before, ids), _TOKENS_MAX):
-        counts[id_] = counts.get(id_, 0) + 1
-    counts.pop(unknown_id, None)
-    return counts

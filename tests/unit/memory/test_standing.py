@@ -1,5 +1,6 @@
 """What somebody wants from now on is told from what is said once."""
 
+import random
 import time
 from pathlib import Path
 
@@ -104,6 +105,30 @@ def test_the_labelled_sentences_are_told_apart() -> None:
 
     assert len(right) / len(taken) >= 0.95
     assert len(right) / sum(row["standing"] for row in report) >= 0.85
+
+
+def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
+    draw = random.Random(7)
+    labelled = [orjson.loads(line)["text"] for line in LABELLED.read_bytes().splitlines()]
+    words = [
+        *" ".join([*STANDING, *WAYS]).split(),
+        "henceforth",
+        "double-check",
+        ". ",
+        "\n",
+        "\n ",
+        "?",
+    ]
+    mixed = [" ".join(draw.choices(words, k=draw.randint(2, 12))) for _ in range(3_000)]
+
+    # Beyond ASCII the patterns are always tried.
+    missed = [
+        text
+        for text in [*STANDING, *WAYS, *labelled, *mixed]
+        if is_standing(text) != is_standing(text + "\n\u00e9")
+    ]
+
+    assert missed == []
 
 
 @pytest.mark.parametrize("part", ["use:d;", "use b:", "no;a:", "when i a", "always ", "I prefer "])
