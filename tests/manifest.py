@@ -261,7 +261,7 @@ MANIFEST: dict[str, str] = {
     "search:views": "A search sees exactly what a recall there would see.",
     "search:no-leaks": "Nothing forgotten, later or of another branch is found.",
     "search:snippet": "A snippet shows the words in their place, marked.",
-    "search:long-text": "A long text is found by its beginning and kept whole.",
+    "search:long-text": "A long text is found by any part of it, up to its end, and kept whole.",
     "search:long-query": "A question may be a whole error message.",
     "session:context": "A message is found by what was said just before it.",
     "session:preceding": "Nothing said later gives context.",

@@ -51,7 +51,12 @@ REPLY_CHARS: Final = 400
 # Standing instructions in a status: the newest ones, and the beginning of each.
 INSTRUCTIONS_MAX: Final = 10
 INSTRUCTION_CHARS: Final = 200
-# The index holds this much of a text; what lies beyond is stored but not searchable.
+# The searchable text of a value: all of it. Only an object that repeats long names of fields in
+# every line has more, and the rest of that is stored but not searchable.
+SEARCHED_CHARS_MAX: Final = VALUE_BYTES_MAX
+# The parts by which a long text is found: a store numbers all passages of a log by 256 for each.
+PASSAGES_MAX: Final = 256
+# As much of a text is read at once: one that is not found by passage ends there for a search.
 INDEXED_CHARS_MAX: Final = 100_000
 
 # A page fits into an answer; the next one is a call away.

@@ -106,7 +106,7 @@ def test_a_hit_that_is_too_long_by_itself_is_shortened_and_says_so(call: Call) -
     answers = pages(call, "strata_search", query="fjord")
 
     hits = {hit["key"]: hit for answer in answers for hit in answer["results"]}
-    assert hits["long"]["chars"] == 100_000
+    assert hits["long"]["chars"] == 120_000
     assert hits["long"]["value"].startswith("fjord")
     assert hits["short"]["value"] == "fjord"
     assert all(size(answer) <= 20_000 for answer in answers)

@@ -641,12 +641,49 @@ def test_a_snippet_shows_the_words_in_their_place(call: Call) -> None:
 
 
 @proves("search:long-text")
-def test_a_long_text_is_found_by_its_beginning_and_kept_whole(call: Call) -> None:
+def test_a_long_text_is_found_by_any_part_of_it_and_kept_whole(call: Call) -> None:
     text = "beginning " + "x " * 150_000 + "ending"
     call.store(key="k", value=text)
 
     assert call.keys("beginning") == ["k"]
+    assert call.keys("ending") == ["k"]
     assert call.recall(key="k", max_chars=1_000_000)["value"] == text
+
+
+@proves("search:long-text")
+@pytest.mark.parametrize("made_of", ["text", "fields", "message"])
+def test_the_end_of_a_text_of_a_million_characters_is_shown_where_it_matches(
+    call: Call, made_of: str
+) -> None:
+    filler = "The ferry leaves the harbour at nine in the morning. " * 19_000
+    fact = "The violet canoe of Amara is kept in the chapel."
+    if made_of == "message":
+        data = {"role": "user", "content": f"{filler}{fact} {filler[:2_000]}"}
+        call.log(event="message", data=data, session="s")
+    else:
+        text = f"{filler}{fact} {filler[:2_000]}"
+        call.store(key="k", value=text if made_of == "text" else {"first": filler, "then": text})
+    call.store(key="other", value="Oslo lies on a fjord.")
+
+    hit = call.search(query="where is the violet canoe of Amara")["results"][0]
+
+    assert fact in hit["value"]
+    assert len(hit["value"]) < 1_000
+    assert hit["chars"] > 1_000_000
+
+
+@proves("search:long-text")
+def test_words_from_all_over_a_very_long_text_are_no_match(call: Call) -> None:
+    filler = "The ferry leaves the harbour at nine in the morning. " * 10
+    parts = [f"{filler}{word} {filler}" * 100 for word in ("violet", "canoe", "chapel", "Amara")]
+    call.store(key="long", value="".join(parts))
+    call.store(key="short", value="The violet canoe of Amara is kept in the chapel.")
+
+    hits = call.search(query="violet canoe Amara chapel", min_score=0)["results"]
+
+    scores = {hit["key"]: hit["score"] for hit in hits}
+    assert hits[0]["key"] == "short"
+    assert scores["long"] < scores["short"] / 2
 
 
 @proves("search:long-query")

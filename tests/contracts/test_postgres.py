@@ -393,6 +393,29 @@ class TestSchema:
         assert text_of(again, "k") == "red"
         assert examine(again) == []
 
+    @pytest.mark.parametrize("chars", [5, 99_999, 100_000])
+    def test_a_workspace_is_replayed_for_texts_that_were_cut(
+        self, opened: Opener, postgres_address: str, chars: int
+    ) -> None:
+        store = opened()
+        append(store, a_note("k", "red", tags=["t"]))
+        behind_its_back(
+            postgres_address,
+            "DELETE FROM tags WHERE workspace = {w};"
+            "UPDATE versions SET chars = {c} WHERE workspace = {w};"
+            "UPDATE settings SET value = '9'"
+            " WHERE workspace = {w} AND name = 'read_models_version'".replace(
+                "{w}", str(store.number)
+            ).replace("{c}", str(chars)),
+        )
+
+        again = opened()
+
+        replayed = examine(again) == []
+        assert replayed == (chars >= 99_999)
+        append(again, a_note("k", "blue"))
+        assert text_of(again, "k") == "blue"
+
     def test_a_missing_workspace_is_not_made_by_reading(self, opened: Opener) -> None:
         with pytest.raises(StorageUnavailable, match="does not exist"):
             opened(read_only=True)

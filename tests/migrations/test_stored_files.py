@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 import stratagem
+from stratagem import limits
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
 from stratagem.storage.sqlite.connection import add_functions
 from stratagem.storage.sqlite.format import VERSION
@@ -33,11 +34,13 @@ def change(path: Path, statement: str) -> None:
     connection.close()
 
 
-def make_read_models_older(path: Path) -> None:
+def make_read_models_older(path: Path, version: int = 0) -> None:
     """Have a file say that its read models are of an older version, as a file of that one would."""
     connection = apsw.Connection(str(path))
     add_functions(connection)
-    connection.execute("UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+    connection.execute(
+        "UPDATE settings SET value = ? WHERE name = 'read_models_version'", (version,)
+    )
     if connection.execute(SQL["setting"], ("seal",)).fetchone() is not None:
         connection.execute(SQL["seal_settings"])
     connection.close()
@@ -142,6 +145,39 @@ def test_messages_of_an_older_version_get_their_vectors_anew(tmp_path: Path) -> 
     with stratagem.open(str(path)) as db:
         said = {"role": "user", "content": "I moved to Bergen"}
         assert said in [hit.value for hit in db.memory.search("where do I live?")]
+
+
+LONG_TEXTS_CUT = 11
+
+
+def test_a_text_that_an_older_version_cut_is_found_by_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.db"
+    with monkeypatch.context() as older:
+        older.setattr(limits, "SEARCHED_CHARS_MAX", limits.INDEXED_CHARS_MAX)
+        with stratagem.open(str(path), embedder="none") as db:
+            db.memory.store("book", "page " * 40_000 + "lighthouse")
+            assert not db.memory.search("lighthouse")
+    make_read_models_older(path, LONG_TEXTS_CUT)
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert [hit.key for hit in db.memory.search("lighthouse")] == ["book"]
+        assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
+
+
+def test_read_models_without_a_text_that_was_cut_are_left_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "short.db"
+    with stratagem.open(str(path), embedder="none") as db:
+        db.memory.store("city", "Oslo", tags=["norway"])
+    make_read_models_older(path, LONG_TEXTS_CUT)
+    change(path, "DELETE FROM tags")
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert not db.memory.search("Oslo", tags=["norway"])
+        assert db.memory.search("Oslo")
+    with stratagem.open(str(path), embedder="none", read_only=True) as db:
+        assert db.memory.search("Oslo")
 
 
 def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:

@@ -112,15 +112,15 @@ def same(one: object, other: object) -> bool:
 
 
 def text_of(value: Json) -> str:
-    """Return the searchable text of a value, limited to the length that is indexed.
+    """Return the searchable text of a value, of at most `limits.SEARCHED_CHARS_MAX` characters.
 
     Text is itself. Every other leaf is a line of its own, led by the names of the fields it
     lies under; nulls and empty texts have no line.
     """
     if isinstance(value, str):
-        return value[: limits.INDEXED_CHARS_MAX]
+        return value[: limits.SEARCHED_CHARS_MAX]
     lines: list[str] = []
-    room = limits.INDEXED_CHARS_MAX
+    room = limits.SEARCHED_CHARS_MAX
     for line in _lines(value):
         lines.append(line[:room])
         room -= len(line) + 1

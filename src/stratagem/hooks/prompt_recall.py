@@ -21,6 +21,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.context_text import cut, plain_words, text_key
 from stratagem.search import analysis, relevance
@@ -168,7 +169,8 @@ class _Judge:
 
     def judge(self, found: Content) -> RecalledMemory:
         """Return a memory by the passage of it that answers best, and how well that does."""
-        text = _text_of(found)
+        # A command must not wait for all of a book.
+        text = _text_of(found)[: limits.INDEXED_CHARS_MAX]
         title = found.key or found.content.get("event") or ""
         best, shown = -1.0, ""
         for begin, end in parts(text):

@@ -126,7 +126,7 @@ def event_text(data: Any) -> str:
     said: str = data[field]
     rest = {name: value for name, value in data.items() if name not in {"role", field}}
     text = f"{said}\n{values.text_of(rest)}" if rest else said
-    return text[: limits.INDEXED_CHARS_MAX]
+    return text[: limits.SEARCHED_CHARS_MAX]
 
 
 def _facets(value: Any) -> tuple[str, ...]:

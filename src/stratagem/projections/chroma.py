@@ -307,7 +307,7 @@ def _id(item: RecordState) -> str:
 
 
 def _document(item: RecordState) -> str:
-    return item.text.body if item.text else ""
+    return item.text.body[: limits.INDEXED_CHARS_MAX] if item.text else ""
 
 
 def _metadata(item: RecordState) -> Properties:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import defer, np
 from stratagem.deferred_tuples import NamedTuple
@@ -901,7 +902,9 @@ def _normalise(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _text_below_title(text: Text) -> str:
-    return f"{text.body}\n{text.aside}" if text.aside else text.body
+    # An embedder reads the beginning at most, and some send all of it to a server.
+    body = text.body[: limits.INDEXED_CHARS_MAX]
+    return f"{body}\n{text.aside}" if text.aside else body
 
 
 def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:

@@ -4,7 +4,9 @@ Words are counted by the passage: in a text of several pages every word occurs s
 whole would match any query. A hit is also displayed by its best passage. The borders of passages
 depend on the text alone, so that a passage is identified by its number.
 
-Passages of 60 to 150 words find equally well (`ranking`); these have about a hundred.
+Passages of 60 to 150 words find equally well (`ranking`); these have about a hundred. A store
+numbers only so many of a text: those of a very long one are longer, and once such a passage is
+found, it is parted again.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ _ENDS: Final = ("\n", ". ", "! ", "? ", "。")
 
 def parts(text: str) -> list[Span]:
     """Return where each passage of a text begins and ends; none is lost between them."""
-    length = min(len(text), limits.INDEXED_CHARS_MAX)
+    length = min(len(text), limits.SEARCHED_CHARS_MAX)
     if length <= WHOLE_CHARS_MAX:
         return [(0, length)]
-    count = -(-length // _PASSAGE_CHARS)
+    count = min(-(-length // _PASSAGE_CHARS), limits.PASSAGES_MAX)
     borders = [0, *(_border(text, length * place // count) for place in range(1, count)), length]
     return list(pairwise(borders))
 

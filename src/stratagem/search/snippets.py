@@ -14,8 +14,8 @@ from typing import Final
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.search.analysis import AskedTerms, TermOccurrence, find
-from stratagem.search.passages import WHOLE_CHARS_MAX, span_of
+from stratagem.search.analysis import AskedTerms, TermOccurrence, find, find_terms
+from stratagem.search.passages import WHOLE_CHARS_MAX, Span, parts, span_of
 
 __all__ = ["Excerpt", "excerpt", "snippet"]
 
@@ -46,13 +46,27 @@ def excerpt(
     if len(text) <= WHOLE_CHARS_MAX:
         window = _Window(text, terms, chars_max)
         return Excerpt(None, window.render(before=False, after=False), window.terms)
-    begin, end = span_of(text, passage or 0)
+    begin, end = _narrow(text, span_of(text, passage or 0), terms)
     part = text[begin:end]
     window = _Window(part, terms, chars_max)
     shown = window.render(before=begin > 0, after=end < len(text))
     whole = begin == 0 and end == len(text)
     begin += len(part) - len(part.lstrip())
     return Excerpt(None if whole else part.strip(), shown, window.terms, begin)
+
+
+def _narrow(text: str, span: Span, terms: AskedTerms) -> Span:
+    """Return the part of a passage with most of some terms, of equals the first.
+
+    In a passage of several pages most words occur somewhere, so that it would match any query.
+    """
+    begin, end = span
+    found = parts(text[begin:end])
+    if len(found) == 1:
+        return span
+    counts = [len(find_terms(text[begin + first : begin + last], terms)) for first, last in found]
+    first, last = found[counts.index(max(counts))]
+    return begin + first, begin + last
 
 
 def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPET_CHARS) -> str:

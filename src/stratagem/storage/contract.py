@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "PASSAGES_MAX",
     "PURGED_AT",
     "Appended",
     "BranchReader",
@@ -71,8 +70,6 @@ __all__ = [
 # The setting with the sequence of the last purge. Caches filled before it may hold a copy of the
 # purged content, and are not used any more.
 PURGED_AT = "purged_at"
-# A store may number all passages of a log by 256 for each text.
-PASSAGES_MAX = 256
 
 T = TypeVar("T")
 
@@ -195,8 +192,8 @@ class Appended(NamedTuple):
 class IndexedText(NamedTuple):
     """An analysed text: the terms of each field, joined by spaces, and its vector.
 
-    `passages` are the parts of its body, at most `PASSAGES_MAX`; each is found by itself, together
-    with title and context.
+    `passages` are the parts of its body, at most `limits.PASSAGES_MAX`; each is found by itself,
+    together with title and context.
     """
 
     title: str

@@ -272,7 +272,7 @@ def test_the_text_of_simple_values(value: Json, text: str) -> None:
 
 
 def test_the_text_of_a_value_ends_where_the_index_does() -> None:
-    limit = limits.INDEXED_CHARS_MAX
+    limit = limits.SEARCHED_CHARS_MAX
 
     assert len(text_of("x" * (limit + 1))) == limit
     assert len(text_of(["x" * limit, "beyond"])) == limit

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from stratagem import limits
 from stratagem.search.passages import parts, span_of
-from stratagem.storage.contract import PASSAGES_MAX
 
 SENTENCE = "The ferry leaves the harbour at nine in the morning. "
 
@@ -27,7 +26,10 @@ def test_a_long_text_is_parted_between_sentences() -> None:
 
 
 def test_the_longest_text_has_no_more_passages_than_a_store_can_number() -> None:
-    assert len(parts("x" * limits.INDEXED_CHARS_MAX * 2)) <= PASSAGES_MAX
+    found = parts(SENTENCE * (limits.SEARCHED_CHARS_MAX // len(SENTENCE) + 1))
+
+    assert len(found) == limits.PASSAGES_MAX
+    assert found[-1][1] == limits.SEARCHED_CHARS_MAX
 
 
 def test_a_passage_that_is_not_there_is_the_first() -> None:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratagem import limits
-from stratagem.search.analysis import query_terms
-from stratagem.search.snippets import snippet
+from stratagem.search.analysis import AskedTerms, query_terms
+from stratagem.search.passages import WHOLE_CHARS_MAX, span_of
+from stratagem.search.snippets import excerpt, snippet
 
 FILLER = "lorem ipsum dolor sit amet "
 
@@ -98,6 +99,24 @@ def test_what_is_not_indexed_is_not_looked_at() -> None:
 
     assert "needle" not in result
     assert result.endswith("…")
+
+
+@pytest.mark.parametrize("passage", [0, 100, 255])
+def test_of_a_passage_of_several_pages_the_part_with_most_of_the_words_is_shown(
+    passage: int,
+) -> None:
+    text = "Here is a needle. " + FILLER * 150_000
+    begin, end = span_of(text, passage)
+    there = (begin + end) // 2
+    text = f"{text[:there]} the needle and the thread {text[there:]}"
+
+    found = excerpt(text, AskedTerms(query_terms("needle thread")), passage)
+
+    assert found.passage is not None
+    assert "the needle and the thread" in found.passage
+    assert text[found.begin :].startswith(found.passage)
+    assert len(found.passage) <= WHOLE_CHARS_MAX
+    assert found.terms == {"needl", "thread"}
 
 
 @pytest.mark.parametrize("unit", ["東京", "needle ", "needle_", "needleX1", "a", " \n", "**"])

@@ -36,6 +36,10 @@ SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
 -- The newest event.
 SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
+-- name: text_cut
+-- A text that was cut after $2 characters; between two lines, one character earlier.
+SELECT seq FROM versions WHERE workspace = $1 AND chars >= $2 - 1 LIMIT 1
+
 -- name: head_to_write_after
 -- The newest event, which version of the read models the workspace has come to, the mark of a copy
 -- that is not finished, the embedder, whether there are projections, and the highest number of a

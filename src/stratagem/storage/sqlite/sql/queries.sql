@@ -29,6 +29,10 @@ SELECT seq, at, hash FROM events ORDER BY seq DESC LIMIT 1
 SELECT (SELECT user_version FROM pragma_user_version),
     (SELECT value FROM settings WHERE name = 'read_models_version')
 
+-- name: text_cut
+-- A text that was cut after ?1 characters; between two lines, one character earlier.
+SELECT seq FROM versions WHERE chars >= ?1 - 1 LIMIT 1
+
 -- name: head_to_write_after
 -- The newest event, the versions of the file, and the mark of a copy that is not finished.
 SELECT seq, at, hash, (SELECT user_version FROM pragma_user_version),
