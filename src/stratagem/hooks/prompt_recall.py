@@ -122,6 +122,8 @@ def _with_answer(reader: DirectReader, found: RecalledMemory) -> RecalledMemory 
     answer = _text_of(reply) if reply else ""
     if reply is None or not answer or reply.content["data"].get("role") != "assistant":
         return None
+    if reply.content.get("trust") == UNTRUSTED or _thrown_away(reader, [reply]):
+        return None
     asked = cut(found.text, _ASKED_CHARS)
     text = f"asked: {asked} Answered: {cut(answer, _ANSWER_CHARS)}"
     return RecalledMemory(_id_of(reply), found.score, reply, text)

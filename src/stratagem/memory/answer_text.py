@@ -51,10 +51,15 @@ def by_actor(answer: Mapping[str, Any]) -> str:
     """Say who wrote something, where it came from and whose memory has it, as far as is known."""
     words = f", by {answer['actor']}" if answer.get("actor") else ""
     if answer.get("trust"):
-        words += f", {answer['trust']}: from {answer.get('source', 'elsewhere')}"
+        words += f", {_say_trust(answer)}"
     # The namespace of the person's own memory says it already.
     told = answer.get("owner") in {None, answer.get("namespace")}
     return words if told else f"{words}, {answer['owner']} memory"
+
+
+def _say_trust(answer: Mapping[str, Any]) -> str:
+    """Say of something that has a `trust` where it came from."""
+    return f"{answer['trust']}: from {answer.get('source', 'elsewhere')}"
 
 
 def part_of(hit: Mapping[str, Any]) -> str:
@@ -73,7 +78,8 @@ def say_exchange(hit: Mapping[str, Any]) -> Iterator[str]:
     for relation in ("reply_to", "reply"):
         if other := hit.get(relation):
             shown = other.get("passage", "see its own hit in this list")
-            yield f"{relation.replace('_', ' ')} @{other['sequence']}: {shown}"
+            doubt = f" ({_say_trust(other)})" if other.get("trust") else ""
+            yield f"{relation.replace('_', ' ')} @{other['sequence']}{doubt}: {shown}"
 
 
 def searched_view(answer: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -345,7 +345,7 @@ class HitReader:
                 if is_thrown_away(self._reader, self._view, content):
                     continue
                 shown = None if event.sequence in own else self._part(found.ranking, event)
-                reply = Reply(event.sequence, shown)
+                reply = Reply(event.sequence, shown, content.get("source"), content.get(TRUST))
                 if side == "asking":
                     hit.reply = reply
                 else:

@@ -333,11 +333,14 @@ class WhyFound(DisplayableResult):
 class Reply(DisplayableResult):
     """The other message of an exchange, by what of it matches best.
 
-    It has no `passage` where it is a hit of the same answer itself.
+    It has no `passage` where it is a hit of the same answer itself. `source` and `trust` are as in
+    an entry.
     """
 
     sequence: int
     passage: str | None = None
+    source: str | None = None
+    trust: str | None = None
 
 
 @dataclass(slots=True, repr=False)
