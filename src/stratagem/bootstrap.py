@@ -41,9 +41,9 @@ from stratagem.joint_memory import (
     name_personal,
     name_personal_keys,
     namespace_of,
+    own_arguments,
     read_both,
     reads_both,
-    without_namespace,
 )
 from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
@@ -229,8 +229,8 @@ class Runtime:
         if self._personal is None or caller.transaction is not None:
             return self._call(name, arguments, caller)
         if is_personal(arguments, caller.namespace):
-            own = self._personal.call(name, without_namespace(arguments), caller)
-            return name_personal(own)
+            own = own_arguments(arguments, caller.namespace)
+            return name_personal(self._personal.call(name, own, caller))
         personal = self._personal
         if not reads_both(name, arguments):
             answer = self._call(name, arguments, caller)

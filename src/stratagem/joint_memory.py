@@ -1,8 +1,9 @@
 """Two memories read as one: that of a project, and the person's own.
 
-In a project all writes go to its database, and the namespace `personal` is the person's own. Reads
-use both: a search returns the best hits of both, a recall prefers the project's value, and a list
-shows first the project's entries, then the person's. Each hit names its owner.
+In a project all writes go to its database, and the namespace `personal` is the person's own;
+`personal/travel` is what that memory calls `travel`. Reads use both: a search returns the best hits
+of both, a recall prefers the project's value, and a list shows first the project's entries, then
+the person's. Each hit names its owner.
 
 The cursor of a search says how many hits of each were shown ("8+2"). So each page goes on in both
 where the one before ended, whatever had room in it.
@@ -26,15 +27,17 @@ __all__ = [
     "name_personal",
     "name_personal_keys",
     "namespace_of",
+    "own_arguments",
     "read_both",
     "reads_both",
-    "without_namespace",
 ]
 
 Answer = dict[str, Any]
 Call = Callable[[Mapping[str, Any]], Answer]
 
 PERSONAL: Final = "personal"
+# How the namespaces of the person's own memory begin, but for the one that it calls `default`.
+_WITHIN: Final = f"{PERSONAL}/"
 _PROJECT: Final = "project"
 # The branch that nearly all is on, and what the person's own memory calls `personal`.
 _HOME: Final = "default"
@@ -58,7 +61,9 @@ _OF_ONE: Final = ("branch", "as_of", "transaction")
 
 def is_personal(arguments: Any, namespace: str) -> bool:
     """Whether a call is about the person's own memory alone."""
-    return namespace_of(arguments, namespace) == PERSONAL
+    named = namespace_of(arguments, namespace)
+    # A value that is no text is refused later, by those who know why.
+    return isinstance(named, str) and (named == PERSONAL or named.startswith(_WITHIN))
 
 
 def namespace_of(arguments: Any, namespace: str) -> str:
@@ -67,11 +72,13 @@ def namespace_of(arguments: Any, namespace: str) -> str:
     return named or namespace
 
 
-def without_namespace(arguments: Any) -> Any:
+def own_arguments(arguments: Any, namespace: str) -> Any:
     """Return the arguments of such a call as the person's own memory takes them."""
     if not isinstance(arguments, Mapping):
         return arguments
-    return {name: value for name, value in arguments.items() if name not in {"namespace", "branch"}}
+    _, within, inner = namespace_of(arguments, namespace).partition(_WITHIN)
+    kept = {name: each for name, each in arguments.items() if name not in {"namespace", "branch"}}
+    return {**kept, "namespace": inner} if within else kept
 
 
 def reads_both(name: str, arguments: Any) -> bool:
@@ -291,14 +298,28 @@ def _of(answer: Answer, owner: str) -> Answer:
 
 def name_personal(answer: Answer) -> Answer:
     """Return an answer of the person's own memory with the namespace that a project reads it by."""
-    named = {**answer, **_personal_namespace(answer)}
-    if "results" in answer:
-        named["results"] = [{**each, **_personal_namespace(each)} for each in answer["results"]]
+    named = {**answer, **_personal_namespaces(answer)}
+    for name in ("results", "misses"):
+        if name in answer:
+            named[name] = [_name_record(each) for each in answer[name]]
     return named
 
 
-def _personal_namespace(record: Mapping[str, Any]) -> Answer:
-    return {"namespace": PERSONAL} if record.get("namespace") == _HOME else {}
+def _name_record(record: Any) -> Any:
+    return {**record, **_personal_namespaces(record)} if isinstance(record, Mapping) else record
+
+
+def _personal_namespaces(record: Mapping[str, Any]) -> Answer:
+    named: Answer = {}
+    if isinstance(record.get("namespace"), str):
+        named["namespace"] = _personal_name(record["namespace"])
+    if record.get("elsewhere"):
+        named["elsewhere"] = list(map(_personal_name, record["elsewhere"]))
+    return named
+
+
+def _personal_name(namespace: str) -> str:
+    return PERSONAL if namespace == _HOME else f"{_WITHIN}{namespace}"
 
 
 def _personal_room(arguments: Mapping[str, Any]) -> int:

@@ -53,7 +53,7 @@ def by_actor(answer: Mapping[str, Any]) -> str:
     if answer.get("trust"):
         words += f", {_say_trust(answer)}"
     # The namespace of the person's own memory says it already.
-    told = answer.get("owner") in {None, answer.get("namespace")}
+    told = answer.get("owner") in {None, answer.get("namespace", "").partition("/")[0]}
     return words if told else f"{words}, {answer['owner']} memory"
 
 

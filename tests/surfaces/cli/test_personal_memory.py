@@ -186,6 +186,64 @@ def test_a_hit_is_read_by_its_key_and_namespace_whoever_has_it(
         assert read["namespace"] == hit["namespace"]
 
 
+def test_a_hit_of_any_namespace_of_ones_own_memory_is_read_by_what_it_says(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stratagem.open(Path(user_folder()) / "stratagem.db") as db:
+        for namespace in ("travel", "personal", "a/b"):
+            db.memory.store("plan", f"{LONG} launch as in {namespace}", namespace=namespace)
+            db.memory.log("note", f"{LONG} launch logged in {namespace}", namespace=namespace)
+    with stratagem.open(project / ".stratagem" / "stratagem.db") as db:
+        db.memory.store("plan", f"{LONG} launch of the project", namespace="travel")
+        for number in range(8):
+            db.memory.log("note", f"of the project {number}", namespace="travel")
+
+    found = call(capsys, "search", "launch")
+
+    assert {hit["namespace"] for hit in found["results"]} == {
+        "travel", "personal/travel", "personal/personal", "personal/a/b",
+    }  # fmt: skip
+    assert len(found["results"]) == 7
+    for hit in found["results"]:
+        key = hit.get("key") or f"@{hit['sequence']}"
+        read = call(capsys, "recall", key, "--namespace", hit["namespace"])
+        assert read["found"]
+        assert hit["value"] in read["value"]
+        assert read["namespace"] == hit["namespace"]
+
+
+def test_a_namespace_within_ones_own_memory_is_written_listed_and_searched(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ("--namespace", "personal/travel")
+    call(capsys, "store", "visa", "needed for Georgia", *there)
+
+    listed = call(capsys, "list", *there)["results"]
+    found = call(capsys, "search", "Georgia", *there)["results"]
+    missed = call(capsys, "recall", "visa", "--namespace", "personal")
+    call(capsys, "forget", "visa", *there)
+
+    assert [(each["key"], each["namespace"]) for each in (*listed, *found)] == [
+        ("visa", "personal/travel"),
+        ("visa", "personal/travel"),
+    ]
+    assert missed["elsewhere"] == ["personal/travel"]
+    assert not call(capsys, "recall", "visa", *there)["found"]
+
+
+def test_the_text_of_a_hit_says_once_that_it_is_ones_own(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "store", "visa", "needed for Georgia", "--namespace", "personal/travel")
+
+    with pytest.raises(SystemExit):
+        app.root_command().main(["search", "Georgia"], prog_name="stratagem")
+
+    said = capsys.readouterr().out
+    assert "personal/travel" in said
+    assert "personal memory" not in said
+
+
 def test_how_to_read_a_long_value_is_said_where_only_ones_own_memory_has_one(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,7 +36,7 @@ def origin_facts(each: Answer) -> list[str]:
     """Return where something came from and whose memory has it, where that is told."""
     said = [f"{each['trust']}: from {each.get('source', 'elsewhere')}"] if each.get("trust") else []
     # The namespace of the person's own memory says it already.
-    told = each.get("owner") in {None, each.get("namespace")}
+    told = each.get("owner") in {None, each.get("namespace", "").partition("/")[0]}
     return said if told else [*said, f"{each['owner']} memory"]
 
 
