@@ -408,6 +408,35 @@ def test_of_equal_hits_the_newer_comes_first_every_time(call: Call) -> None:
     assert answers == [["k11", "k10", "k09", "k08", "k07"]] * 3
 
 
+@proves("search:ties")
+@pytest.mark.parametrize(
+    ("older", "newer", "query"),
+    [
+        (("deploy-day", "Tuesdays"), ("deploy-day-2", "Thursdays"), "which day do we deploy"),
+        (("a", "Tuesdays"), ("b", "Thursdays"), "which day do we deploy"),
+    ],
+)
+def test_of_facts_that_have_the_same_words_the_newer_comes_first(
+    call: Call, older: tuple[str, str], newer: tuple[str, str], query: str
+) -> None:
+    for key, day in (older, newer):
+        call.store(key=key, value=f"We deploy on {day}")
+    for number in range(20):
+        call.store(key=f"filler{number}", value=f"Note {number} about lunch in the office")
+
+    assert call.keys(query) == [newer[0], older[0]]
+
+
+@proves("search:ties")
+def test_a_fact_with_more_of_the_words_comes_before_a_newer_one(call: Call) -> None:
+    call.store(key="release", value="We deploy the web shop on Tuesdays")
+    call.store(key="shipping", value="We deploy the office wiki on Thursdays")
+    for number in range(20):
+        call.store(key=f"filler{number}", value=f"Note {number} about lunch in the canteen")
+
+    assert call.keys("when do we deploy the web shop")[0] == "release"
+
+
 @proves("search:ranking")
 def test_rarer_words_and_titles_count_for_more(call: Call) -> None:
     for number in range(20):

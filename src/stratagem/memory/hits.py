@@ -52,6 +52,8 @@ _READ_MIN: Final = 8
 # So many hits are read before they are ordered by how well each answers by itself, too: the first
 # page. So the order does not depend on how many are asked for.
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
+# Entries that say the same in as many words, under keys of other lengths, are ranked so far apart.
+_EQUAL_RANKS: Final = 0.06
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
 # A reply is looked for among so many messages: calls of tools and more questions may lie between.
@@ -392,7 +394,39 @@ def _sort_blocks(judged: Iterator[_Judged], key: Callable[[_Judged], float]) -> 
     Sorted all together, each page would be cut out of another order.
     """
     while block := list(islice(judged, _SORTED_TOGETHER)):
-        yield from sorted(block, key=key, reverse=True)
+        yield from _newer_of_equals(sorted(block, key=key, reverse=True))
+
+
+def _newer_of_equals(ordered: Sequence[_Judged]) -> Iterator[_Judged]:
+    """Yield hits with the newer first of neighbours that answer equally well."""
+    equals: list[_Judged] = []
+    for each in ordered:
+        if equals and not _answer_equally(equals[0], each):
+            yield from sorted(equals, key=_by_sequence, reverse=True)
+            equals = []
+        equals.append(each)
+    yield from sorted(equals, key=_by_sequence, reverse=True)
+
+
+def _answer_equally(one: _Judged, other: _Judged) -> bool:
+    """Whether two entries have the same score, and the same words of the query.
+
+    Their ranks differ then by the length of a key, or by words that were not asked for. Those that
+    have none of the words are found by meaning alone, and their ranks tell them apart.
+    """
+    mine, theirs = one.found, other.found
+    return (
+        mine.is_entry
+        and theirs.is_entry
+        and one.score == other.score
+        and len(mine.present) > 0
+        and mine.present == theirs.present
+        and abs(mine.ranked.score - theirs.ranked.score) <= _EQUAL_RANKS
+    )
+
+
+def _by_sequence(judged: _Judged) -> int:
+    return judged.found.event.sequence
 
 
 def _by_score(judged: _Judged) -> float:
