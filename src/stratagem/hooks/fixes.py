@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stratagem.capture.spool_files import hooks_folder
-from stratagem.debugging.signatures import agreement, fingerprint_and_headlines
+from stratagem.debugging.signatures import agreement, fingerprint_and_headlines, is_bare_status
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
@@ -44,6 +44,7 @@ class FixCard(NamedTuple):
     """The best fix of an incident, for this environment.
 
     `words` are those of its headline, in small letters; `final` is what it was ranked by.
+    `codes` are those that its error ends in: signatures do not have them.
     """
 
     words: str
@@ -56,6 +57,7 @@ class FixCard(NamedTuple):
     headlines: list[dict[str, Any]]
     final: float
     reliability: float
+    codes: Sequence[str] = ()
 
 
 def cards_path(database: str, branch: str) -> str:
@@ -121,12 +123,16 @@ def _is_old(database: str, branch: str, newest: int) -> bool:
 
 
 def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
-    if not cards:
+    if not cards or is_bare_status(error):
         return
+    from stratagem.debugging.signatures.codes import are_other_codes, codes_at_end
     from stratagem.debugging.signatures.headlines import Headline
 
+    codes = codes_at_end(error)
     fingerprint, headlines = fingerprint_and_headlines(error)
     for card in cards:
+        if are_other_codes(codes, card.codes):
+            continue
         known = [Headline.from_dict(each) for each in card.headlines]
         agreed = agreement(headlines, known).name if known and headlines else "NONE"
         same_signature = fingerprint == card.fingerprint if fingerprint else False

@@ -9,14 +9,16 @@ is no code, and neither is the name of a standard (`SHA-256`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from stratagem.debugging.signatures.vocabulary import ERRNOS, TECHNICAL
 from stratagem.function_cache import cache_texts
 
 __all__ = [
+    "are_other_codes",
     "code_parts",
+    "codes_at_end",
     "find_codes",
     "gives_message",
     "is_bare_status",
@@ -128,13 +130,17 @@ def state_other_codes(one: str, other: str) -> bool:
 
     Elsewhere in a sentence it may be the number of an order, which is a value.
     """
-    mine, theirs = _codes_at_end(one), _codes_at_end(other)
-    return bool(mine and theirs) and mine.isdisjoint(theirs)
+    return are_other_codes(codes_at_end(one), codes_at_end(other))
+
+
+def are_other_codes(one: Collection[str], other: Collection[str]) -> bool:
+    """Say the same of the codes that two texts end in."""
+    return bool(one and other) and set(one).isdisjoint(other)
 
 
 # A question is compared with many incidents.
 @cache_texts(8)
-def _codes_at_end(text: str) -> frozenset[str]:
+def codes_at_end(text: str) -> frozenset[str]:
     """Return the codes that a line of a text ends in, where what stands before announces one."""
     return frozenset(
         code
