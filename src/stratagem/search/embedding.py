@@ -68,6 +68,7 @@ _TEXTS_TOGETHER: Final = 16
 # tuples, and NumPy reads them as they are.
 _TOKEN_TYPE: Final = "i"
 _TOKEN_BYTES: Final = array(_TOKEN_TYPE).itemsize
+_BYTES_MAX: Final = TOKENS_MAX * _TOKEN_BYTES
 # Tokens of several texts are told apart by bits above those of the token.
 _TEXT_SHIFT: Final = 24
 # Texts that say nothing: three of the frequent words each, by strides that share no factor.
@@ -262,7 +263,10 @@ def _embed_group(rows: NDArray[np.float32], texts: Sequence[bytes], model: _Mode
 def _embed_together(texts: Sequence[str], model: _Model) -> NDArray[np.float32]:
     """Return the vectors of texts of few tokens: one pass over all, and not one for each."""
     rows = np.zeros((len(texts), DIMENSIONS), np.float32)
-    found = [model.chunks[text] if text.isalpha() else _read_tokens(text, model) for text in texts]
+    found = [
+        model.chunks[text][:_BYTES_MAX] if text.isalpha() else _read_tokens(text, model)
+        for text in texts
+    ]
     places = [place for place, tokens in enumerate(found) if tokens]
     if not places:
         return rows
@@ -320,11 +324,10 @@ def _make_random_texts(model: _Model) -> NDArray[np.float32]:
 def _read_tokens(text: str, model: _Model, title: str = "") -> bytes:
     """Return the first tokens of a text, with its title before it as if on a line of its own."""
     known = model.chunks.__getitem__
-    bytes_max = TOKENS_MAX * _TOKEN_BYTES
     if not title:
-        return b"".join(map(known, text[:TEXT_CHARS_MAX].split()))[:bytes_max]
+        return b"".join(map(known, text[:TEXT_CHARS_MAX].split()))[:_BYTES_MAX]
     rest = text[: max(TEXT_CHARS_MAX - len(title) - 1, 0)]
-    return b"".join([*_title_tokens(title, model), *map(known, rest.split())])[:bytes_max]
+    return b"".join([*_title_tokens(title, model), *map(known, rest.split())])[:_BYTES_MAX]
 
 
 def _title_tokens(title: str, model: _Model) -> list[bytes]:

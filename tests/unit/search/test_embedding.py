@@ -114,6 +114,16 @@ def test_a_title_and_its_text_are_read_as_far_as_one_text_is(length: int) -> Non
     assert np.array_equal(STATIC.embed([text], [title]), STATIC.embed([f"{title}\n{text}"]))
 
 
+def test_a_word_of_very_many_tokens_is_read_as_far_as_a_text_is() -> None:
+    han = "".join(chr(0x4E00 + number) for number in range(300))
+    blob = "qxzj" * 200
+
+    rows = STATIC.embed_words([han, blob, "car"])
+
+    assert not rows[0].any()
+    assert rows[1] == pytest.approx(STATIC.embed([blob])[0], abs=1e-5)
+
+
 def test_keys_do_not_push_words_out_of_the_cache() -> None:
     embedder = StaticEmbedder()
     embedder.embed(["a red car"])
