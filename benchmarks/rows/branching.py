@@ -11,7 +11,7 @@ from typing import Final
 import stratagem
 from benchmarks import texts
 from benchmarks.bench import Bench, Row
-from benchmarks.datasets import DEEP_BRANCH, store_batch
+from benchmarks.datasets import store_batch
 from benchmarks.measuring import Pair
 from benchmarks.plain import PlainSqlite
 from benchmarks.results import Figure
@@ -66,8 +66,8 @@ def _diffs(bench: Bench) -> Iterator[tuple[Figure, Figure]]:
             branch = _changed(db, plain, size)
             assert len(db.memory.diff(branch).results) == _CHANGES
             for turn in range(bench.rounds(15)):
-                # A comparison is kept until something is written, wherever that is.
-                db.memory.store("on-branch", turn, branch=DEEP_BRANCH)
+                # A comparison is kept until something is written.
+                db.memory.store(texts.key_of(0), turn, branch=branch)
                 for pair in (first, again):
                     bench.clock.ours(db.memory.diff, [branch], pair.ours)
                     bench.clock.plain(plain.compare_overlay, [branch], pair.plain)

@@ -394,8 +394,8 @@ class BranchOperations(BoundSystem):
             reader.log.head(),
             *((view.branch.id, view.limit, last_expiry(view.time)) for view in (here, there)),
         )
-        return self._foundation.cache.get(
-            "comparison", state, lambda: branch_merge.compare(reader, here, there)
+        return self._foundation.cache.renew(
+            "comparison", state, lambda last: branch_merge.compare(reader, here, there, last)
         )
 
     def merge(

@@ -31,6 +31,10 @@ class StateCache:
 
         The result must not be modified.
         """
+        return self.renew(name, state, lambda _last: make())
+
+    def renew(self, name: Hashable, state: Hashable, make: Callable[[T | None], T]) -> T:
+        """Return the same; `make` is given the result for the state before, if there is any."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is not None:
@@ -38,7 +42,7 @@ class StateCache:
         if entry is not None and entry[0] == state:
             cached: T = entry[1]
             return cached
-        value = make()
+        value = make(None if entry is None else entry[1])
         with self._lock:
             self._entries[name] = (state, value)
             self._entries.move_to_end(name)

@@ -24,7 +24,7 @@ up, syncing down, editing and merging up again then meets no old conflicts.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
@@ -39,7 +39,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import merge as three_way_merge
 from stratagem.engine import moments, paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
-from stratagem.engine.events import Draft, Space
+from stratagem.engine.events import Draft, Head, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, is_transaction
 from stratagem.engine.merge import (
     ABSENT,
@@ -93,6 +93,8 @@ Decision = Literal["source", "target"] | Mapping[str, Any]
 _CONFLICTS_SHOWN_MAX = 100
 # How many ids a hint lists.
 _IDS_SHOWN = 5
+# So many rows of a comparison are kept for the next one, a few megabytes.
+_ROWS_KEPT_MAX = 20_000
 
 
 @dataclass(slots=True)
@@ -216,9 +218,14 @@ class BranchComparison:
     """
 
     def __init__(
-        self, groups: dict[DifferenceGroup, list[Difference]], loaded: LoadedRecords
+        self,
+        groups: dict[DifferenceGroup, list[Difference]],
+        loaded: LoadedRecords,
+        changed: ChangedRows | None = None,
     ) -> None:
         self.groups = groups
+        # For the next comparison of the same branches.
+        self.changed = changed
         # The contents that were read for the comparison, for its first reader only: they would be
         # too much to keep, and callers may modify the decoded objects.
         self._loaded = [loaded]
@@ -364,13 +371,31 @@ class LoadedRecords:
         ]
 
 
-def compare(reader: Reader, here: View, there: View) -> BranchComparison:
+def compare(
+    reader: Reader, here: View, there: View, last: BranchComparison | None = None
+) -> BranchComparison:
     """Compare two views; "ours" is what the branch of the first changed, "theirs" the other's.
 
     Which versions the views show is looked up first. Contents are read only of records that both
-    show, each in another version, and of those that both branches changed.
+    show, each in another version, and of those that both branches changed. Where the `last`
+    comparison was one of the same branches, only what changed since is looked up.
     """
-    return _Comparer(reader, here, there).run()
+    return _Comparer(reader, here, there, last.changed if last else None).run()
+
+
+class ChangedRows(NamedTuple):
+    """What two branches changed, as a comparison found it, and the keys of these records.
+
+    `between` is what a later comparison must have in common with it, `head` the newest event then,
+    and `ends` are those up to which the branches were read.
+    """
+
+    between: Hashable
+    head: Head
+    ends: tuple[int, int]
+    ours: list[ComparedSubject]
+    theirs: list[ComparedSubject]
+    keys: dict[int, str]
 
 
 class _ComparedView:
@@ -420,10 +445,13 @@ _ANOTHER_VERSION: Final = -1
 class _Comparer:
     """Computes one comparison. "Ours" is the first of two views, "theirs" the second."""
 
-    def __init__(self, reader: Reader, here: View, there: View) -> None:
+    def __init__(
+        self, reader: Reader, here: View, there: View, last: ChangedRows | None = None
+    ) -> None:
         self.reader = reader
         self.here, self.there = _ComparedView(reader, here), _ComparedView(reader, there)
         self.known = intersection(self.here.known, self.there.known)
+        self.last = last
         self.bases = _Bases(reader)
         self.spaces: dict[int, Space] = {}
         # What both views show in versions that never expire: most differences are such.
@@ -433,8 +461,9 @@ class _Comparer:
         )
 
     def run(self) -> BranchComparison:
-        ours = self.own_changes(self.here, self.there)
-        theirs = self.own_changes(self.there, self.here)
+        changed = self.changed_rows()
+        ours = self.own_changes(self.here, self.there, changed.ours)
+        theirs = self.own_changes(self.there, self.here, changed.theirs)
         by_theirs = {row[0] for row in theirs}
         others = self.other_changes(by_theirs.union([row[0] for row in ours]))
         rows = [row for row in ours if row[0] not in by_theirs] + others
@@ -456,7 +485,65 @@ class _Comparer:
         ]
         if disputed:
             self.group_disputed(disputed)
-        return self.comparison()
+        return self.comparison(changed)
+
+    def changed_rows(self) -> ChangedRows:
+        """Return the subjects that each branch changed itself, beside what the other view shows."""
+        here, there = self.here, self.there
+        known = self.known.get(here.end.branch, 0), self.known.get(there.end.branch, 0)
+        ends = here.known[here.end.branch], there.known[there.end.branch]
+        # A fork does not move, and what a purge or a repair has changed is another generation.
+        between = (
+            self.reader.settings.number("vector_generation"),
+            *((view.end.branch, view.lineage[1:]) for view in (here, there)),
+            known,
+        )
+        last, head = self.last, self.reader.log.head()
+        if last is None or not self.goes_on(last, between, ends):
+            ours, theirs = self.changed_since(known, ends)
+            keys = self.bases.loaded.keys
+        else:
+            ours, theirs = self.changed_since(last.ends, ends)
+            by_ours, by_theirs = ({row[0] for row in rows} for rows in (ours, theirs))
+            ours += self.renew(last.ours, by_ours, by_theirs, here, there)
+            theirs += self.renew(last.theirs, by_theirs, by_ours, there, here)
+            keys = self.bases.loaded.keys = last.keys
+        return ChangedRows(between, head, ends, ours, theirs, keys)
+
+    def goes_on(self, last: ChangedRows, between: Hashable, ends: tuple[int, int]) -> bool:
+        """Whether the rows of an earlier comparison are those of this one up to a point."""
+        return (
+            last.between == between
+            and self.here.end.branch != self.there.end.branch
+            and all(before <= now for before, now in zip(last.ends, ends, strict=True))
+            and self.reader.log.hash_of(last.head.sequence) == last.head.hash
+        )
+
+    def changed_since(
+        self, after: tuple[int, int], ends: tuple[int, int]
+    ) -> tuple[list[ComparedSubject], list[ComparedSubject]]:
+        """Return the subjects that each branch changed itself after a sequence of its own."""
+        changes, here, there = self.reader.changes, self.here, self.there
+        return (
+            changes.compared_subjects(Cut(here.end.branch, ends[0]), after[0], there.lineage),
+            changes.compared_subjects(Cut(there.end.branch, ends[1]), after[1], here.lineage),
+        )
+
+    def renew(
+        self,
+        rows: Sequence[ComparedSubject],
+        by_own: Collection[int],
+        by_other: Collection[int],
+        view: _ComparedView,
+        other: _ComparedView,
+    ) -> list[ComparedSubject]:
+        """Return the rows that a branch has not changed again, as the other view shows them now."""
+        kept = [row for row in rows if row[0] not in by_own] if by_own else list(rows)
+        if not by_other:
+            return kept
+        stale = {row[0] for row in kept if row[0] in by_other}
+        kept = [row for row in kept if row[0] not in stale]
+        return kept + _compared_versions(self.reader.changes, stale, view.lineage, other.lineage)
 
     def find_undisputed(self, versions: Sequence[int | None]) -> Collection[int | None]:
         """Return those of some versions that are the base of their record for certain."""
@@ -471,29 +558,28 @@ class _Comparer:
             if not self.group_by_version(pair, _base_version(pair, common)):
                 self.group_by_content(pair, common)
 
-    def comparison(self) -> BranchComparison:
+    def comparison(self, changed: ChangedRows) -> BranchComparison:
         """Return the comparison, without records that are derived from others."""
         groups = {}
         for (number, side, change), differences in self.found.items():
             space = self.space(number)
             if not self.reader.kinds.record(space.kind).derived:
                 groups[DifferenceGroup(space, side, change)] = differences
-        return BranchComparison(groups, self.bases.loaded)
+        few = len(changed.ours) + len(changed.theirs) <= _ROWS_KEPT_MAX
+        return BranchComparison(groups, self.bases.loaded, changed if few else None)
 
     def space(self, number: int) -> Space:
         if not self.spaces:
             self.spaces = self.reader.records.spaces()
         return self.spaces[number]
 
-    def own_changes(self, view: _ComparedView, other: _ComparedView) -> list[ComparedSubject]:
+    def own_changes(
+        self, view: _ComparedView, other: _ComparedView, rows: list[ComparedSubject]
+    ) -> list[ComparedSubject]:
         """Return the subjects that the branch of one view changed itself, beside the other view.
 
         What the other branch has never heard of was added, and is grouped at once.
         """
-        branch, upto = view.end.branch, view.known[view.end.branch]
-        rows = self.reader.changes.compared_subjects(
-            Cut(branch, upto), self.known.get(branch, 0), other.lineage
-        )
         if other.is_plain:
             self.group_additions(view, [row for row in rows if row[5] is None])
             rows = [row for row in rows if row[5] is not None]
