@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stratagem.errors import DatabaseCorrupt
-from stratagem.storage.contract import Reader, ScoredPassage, Store, TextTraits
+from stratagem.storage.contract import Reader, ScoredPassage, Store
 from tests.contracts.samples import (
     HAPPENING,
     NOTE,
@@ -249,7 +249,7 @@ def test_traits_of_a_text_are_its_length_and_whether_it_has_a_facet(store: Store
             view(reader), [note, note + 1], "none", spaces=None, tags=()
         )
 
-    assert traits == {note: TextTraits(4, has_facet=False)}
+    assert traits == {note: (4, False)}
 
 
 def test_only_texts_that_a_search_may_find_have_traits(store: Store) -> None:

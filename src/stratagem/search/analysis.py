@@ -75,6 +75,8 @@ _PAIR: Final = 2
 _ENDING_CHARS_MAX: Final = 2
 _BORDERS_FEW: Final = 3
 _SHORT_STEM_CHARS: Final = 4
+# Titles up to so long are looked at wherever a term may begin.
+_KEY_CHARS: Final = 64
 
 _WORD: Final = re.compile(
     r"[Aa]{1,2}(?:\+\+|#)(?![Aa0])"  # C++, F#
@@ -246,16 +248,26 @@ def find(text: str, asked: AskedTerms, *, most: int) -> Occurrences:
 
 def find_terms(text: str, asked: AskedTerms) -> set[str]:
     """Return which of some terms a text has."""
-    if asked.heads and text.isascii():
-        joined = _remove_joints(text.lower())
-        for head in asked.heads:
-            if head in joined:
-                break
-        else:
-            return set()
+    if asked.heads and text.isascii() and not _may_begin(text, asked.heads):
+        return set()
     initials = asked.initials
     found = {term for word in text.split() for term in _terms_among(word, initials).split()}
     return found & asked or _symbols_among(text, asked)
+
+
+def _may_begin(text: str, heads: tuple[str, ...]) -> bool:
+    """Whether a term of an ASCII text may begin with one of some heads."""
+    joined = _remove_joints(text.lower())
+    for head in heads:
+        if head in joined:
+            break
+    else:
+        return False
+    # Many words have a short head somewhere within; a key has few places where a term may begin.
+    return len(text) > _KEY_CHARS or any(
+        _remove_joints(text[initial.start() :].lower()).startswith(heads)
+        for initial in _INITIAL.finditer(text)
+    )
 
 
 def _likely_words(text: str, asked: AskedTerms) -> list[tuple[int, str]]:

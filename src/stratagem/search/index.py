@@ -793,10 +793,10 @@ class _Weighing:
     def _weigh_groups(self, found: _RankedTexts, size: int) -> bool:
         self._shown, self._weighed = [], []
         for begin in range(0, len(found.sequences), size):
-            group = found.take(slice(begin, begin + size)).to_list()
-            if self._is_settled(group[0], size):
+            following = float(found.scores[begin]), int(found.sequences[begin])
+            if self._is_settled(following, size):
                 return True
-            self._weigh_group(group)
+            self._weigh_group(found.take(slice(begin, begin + size)).to_list())
         return self.count == self.count_max
 
     def _order_by_highest(self, found: _RankedTexts) -> _RankedTexts:
@@ -808,16 +808,15 @@ class _Weighing:
         highest = found.scores * np.where(may_rise, ranking.RAISED, 1.0)
         return found.take(np.lexsort((-found.sequences, -highest)))
 
-    def _highest(self, ranked: Ranked) -> tuple[float, int]:
-        may_rise = self._raisable is None or ranked.sequence in self._raisable
-        return ranked.score * (ranking.RAISED if may_rise else 1.0), ranked.sequence
-
-    def _is_settled(self, following: Ranked, count_min: int) -> bool:
-        """Whether no candidate from this one on can still get among the best."""
+    def _is_settled(self, following: tuple[float, int], count_min: int) -> bool:
+        """Whether no candidate from this one on, a score and a sequence, can get among the best."""
         if self.count < count_min:
             return False
+        score, sequence = following
+        if self._raisable is None or sequence in self._raisable:
+            score *= ranking.RAISED
         lowest = self._weighed[self._limit - 1]
-        return self.count == self.count_max or self._highest(following) < _by_score(lowest)
+        return self.count == self.count_max or (score, sequence) < _by_score(lowest)
 
     def _weigh_group(self, group: Sequence[Ranked]) -> None:
         scope = self.scope
@@ -832,9 +831,12 @@ class _Weighing:
         shown = shown[: self.count_max - self.count]
         self._shown += shown
         for each in shown:
-            weight = ranking.prior(*traits[each.sequence])
+            chars, is_raised = traits[each.sequence]
             # Most texts are short, and none of them is raised.
-            self._weighed.append(each if weight == 1.0 else each.weigh(weight))
+            if not is_raised and (chars is None or chars <= ranking.SHORT_CHARS):
+                self._weighed.append(each)
+            else:
+                self._weighed.append(each.weigh(ranking.prior(chars, is_raised)))
         self._weighed.sort(key=_by_score, reverse=True)
 
 

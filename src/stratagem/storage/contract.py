@@ -150,14 +150,8 @@ class ScoredPassages(NamedTuple):
         return cls(sequences, numbers, np.ascontiguousarray(table[2]))
 
 
-class TextTraits(NamedTuple):
-    """How many characters a text has, and whether it has a facet.
-
-    None: how long it is says nothing.
-    """
-
-    chars: int | None
-    has_facet: bool
+# How many characters a text has, and whether it has a facet. None: how long it is says nothing.
+TextTraits: TypeAlias = tuple[int | None, bool]
 
 
 class VectorRow(NamedTuple):

@@ -196,7 +196,7 @@ class PostgresSearch(SqlSearch):
             tags=bool(tags),
         )
         rows = self._queries.tuples_of(TRAITS_ROW, sql, (*given, *view.lineage.numbers))
-        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
+        return {sequence: (chars, bool(there)) for sequence, chars, there in rows}
 
     def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         return {

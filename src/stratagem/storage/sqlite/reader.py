@@ -292,7 +292,7 @@ class SqliteSearch(SqlSearch):
         given = (view.time, _json_array(sequences), FACET_MARK + facet, None, None, None)
         sql, parameters = _filter("shown_traits", view, given, spaces, tags)
         rows = self._queries.tuples_of(TRAITS_ROW, sql, parameters)
-        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
+        return {sequence: (chars, bool(there)) for sequence, chars, there in rows}
 
     def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
