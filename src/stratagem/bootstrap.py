@@ -38,10 +38,11 @@ from stratagem.git_branches import memory_branch_of
 from stratagem.joint_memory import (
     is_personal,
     may_miss,
-    name_personal,
+    name_own_answer,
     name_personal_keys,
     namespace_of,
     own_arguments,
+    own_namespace,
     read_both,
     reads_both,
 )
@@ -229,8 +230,9 @@ class Runtime:
         if self._personal is None or caller.transaction is not None:
             return self._call(name, arguments, caller)
         if is_personal(arguments, caller.namespace):
-            own = own_arguments(arguments, caller.namespace)
-            return name_personal(self._personal.call(name, own, caller))
+            home = own_namespace(namespace_of(arguments, caller.namespace))
+            own = self._personal.call(name, own_arguments(arguments), caller, home)
+            return name_own_answer(name, own)
         personal = self._personal
         if not reads_both(name, arguments):
             answer = self._call(name, arguments, caller)
@@ -404,13 +406,16 @@ class _PersonalMemory:
         self._opening = threading.Lock()
         self._runtime: Runtime | None = None
 
-    def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
-        """Run an operation on it alone; one that writes makes it where there is none."""
+    def call(self, name: str, arguments: Any, caller: Caller, namespace: str) -> dict[str, Any]:
+        """Run an operation on it alone; one that writes makes it where there is none.
+
+        `namespace` is that of a call that names none.
+        """
         operation = operations.find(name)
         given = arguments if isinstance(arguments, Mapping) else {}
         if operation.right_for(given) == "read":
             check_there(self._path)
-        return self._open().call(name, arguments, _at_home(caller))
+        return self._open().call(name, arguments, _at_home(caller, namespace))
 
     def read(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Read beside the project; a memory that cannot be read now has nothing."""
@@ -444,9 +449,9 @@ class _PersonalMemory:
             return self._runtime
 
 
-def _at_home(caller: Caller) -> Caller:
+def _at_home(caller: Caller, namespace: str = "default") -> Caller:
     """Return a caller as its own memory knows it."""
-    return replace(caller, namespace="default", branch="default", can_switch=False, origin=None)
+    return replace(caller, namespace=namespace, branch="default", can_switch=False, origin=None)
 
 
 def _hooks_place(settings: Settings, location: str) -> str:

@@ -24,10 +24,11 @@ __all__ = [
     "PERSONAL",
     "is_personal",
     "may_miss",
-    "name_personal",
+    "name_own_answer",
     "name_personal_keys",
     "namespace_of",
     "own_arguments",
+    "own_namespace",
     "read_both",
     "reads_both",
 ]
@@ -47,6 +48,7 @@ _LIST: Final = "strata_list"
 _READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
 # What is done to keys of the project alone, and says which of them are missing.
 _KEYED: Final = frozenset({"strata_forget", "strata_history", "strata_explain_miss", _RECALL})
+_LISTS_OF_NAMESPACES: Final = frozenset({"strata_namespaces", "strata_space_list"})
 # How the cursor of a list begins once it has come to the person's own.
 _CURSOR: Final = "personal:"
 # Between how many hits of the project and of the person were shown.
@@ -72,13 +74,24 @@ def namespace_of(arguments: Any, namespace: str) -> str:
     return named or namespace
 
 
-def own_arguments(arguments: Any, namespace: str) -> Any:
-    """Return the arguments of such a call as the person's own memory takes them."""
+def own_namespace(namespace: str) -> str:
+    """Return what the person's own memory calls a namespace that a project names."""
+    return namespace.removeprefix(PERSONAL).removeprefix("/") or _HOME
+
+
+def own_arguments(arguments: Any) -> Any:
+    """Return the arguments of such a call as the person's own memory takes them.
+
+    A namespace that the call does not name is that of the caller, and no argument: not every
+    operation takes one, and a search is confined to what it names.
+    """
     if not isinstance(arguments, Mapping):
         return arguments
-    _, within, inner = namespace_of(arguments, namespace).partition(_WITHIN)
     kept = {name: each for name, each in arguments.items() if name not in {"namespace", "branch"}}
-    return {**kept, "namespace": inner} if within else kept
+    named = arguments.get("namespace")
+    if not isinstance(named, str) or not named.startswith(_WITHIN):
+        return kept
+    return {**kept, "namespace": own_namespace(named)}
 
 
 def reads_both(name: str, arguments: Any) -> bool:
@@ -302,6 +315,19 @@ def name_personal(answer: Answer) -> Answer:
     for name in ("results", "misses"):
         if name in answer:
             named[name] = [_name_record(each) for each in answer[name]]
+    return named
+
+
+def name_own_answer(name: str, answer: Answer) -> Answer:
+    """Return an answer of the person's own memory alone, by the names that a project has for it."""
+    named = name_personal(answer)
+    if name == "strata_status":
+        named["namespaces"] = list(map(_personal_name, named["namespaces"]))
+    elif name in _LISTS_OF_NAMESPACES:
+        named["current"] = _personal_name(named["current"])
+        named["results"] = [
+            {**each, "name": _personal_name(each["name"])} for each in named["results"]
+        ]
     return named
 
 

@@ -254,3 +254,31 @@ def test_how_to_read_a_long_value_is_said_where_only_ones_own_memory_has_one(
 
     assert [hit["owner"] for hit in answer["results"] if "chars" in hit] == ["personal"]
     assert "strata_recall" in answer["note"]
+
+
+def test_a_namespace_of_ones_own_memory_can_be_the_default_of_every_operation(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRATAGEM_NAMESPACE", "personal/travel")
+
+    call(capsys, "store", "visa", "needed for Georgia")
+    status = call(capsys, "status")
+    listed = call(capsys, "namespaces")
+    found = call(capsys, "search", "Georgia or line numbers")["results"]
+    bare = call(capsys, "recall", "editor", "--namespace", "personal")
+
+    assert status["namespace"] == "personal/travel"
+    assert status["namespaces"] == ["personal", "personal/travel"]
+    assert listed["current"] == "personal/travel"
+    assert {each["name"] for each in listed["results"]} == {"personal", "personal/travel"}
+    # Where to write is no filter.
+    assert {hit["namespace"] for hit in found} == {"personal", "personal/travel"}
+    assert bare["found"]
+
+
+def test_status_takes_a_namespace_of_ones_own_memory(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = call(capsys, "--namespace", "personal/travel", "status")
+
+    assert status["namespace"] == "personal/travel"
