@@ -21,13 +21,14 @@ from stratagem.capture.spool_files import Spool
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio, defer
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.engine.events import Head
+from stratagem.engine.events import Draft, Head
 from stratagem.engine.records import Kinds, RecordKind
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
     BranchExists,
     DatabaseCorrupt,
     InvalidInput,
+    NotInTransaction,
     ServiceUnavailable,
     StorageBusy,
     StorageUnavailable,
@@ -40,6 +41,7 @@ from stratagem.joint_memory import (
     may_miss,
     name_own_answer,
     name_personal_keys,
+    names_personal,
     namespace_of,
     own_arguments,
     own_namespace,
@@ -57,6 +59,7 @@ from stratagem.places import (
     database_path,
     is_address,
     local_zone,
+    personal_path,
     removed_working_folder,
 )
 from stratagem.projections.assembly import Subscribed, assemble
@@ -227,33 +230,61 @@ class Runtime:
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
         self.take_spooled()
-        if self._personal is None or caller.transaction is not None:
+        if self._personal is None:
             return self._call(name, arguments, caller)
-        if is_personal(arguments, caller.namespace):
-            home = own_namespace(namespace_of(arguments, caller.namespace))
-            own = self._personal.call(name, own_arguments(arguments), caller, home)
-            return name_own_answer(name, own)
-        personal = self._personal
-        if not reads_both(name, arguments):
-            answer = self._call(name, arguments, caller)
-            if not may_miss(name):
-                return answer
-            return name_personal_keys(
-                answer,
-                namespace_of(arguments, caller.namespace),
-                lambda given: personal.read("strata_recall", given, caller),
-            )
-        # Both are asked in other words than the caller's, so these are read first.
-        _, call, _ = self._prepare(name, arguments, caller)
-        if not reads_both(name, call.given):
-            return self._call(name, arguments, caller)
-        answer = read_both(
-            name,
-            call.given,
-            lambda given: self._call(name, given, caller),
-            lambda given: personal.read(name, given, caller),
-        )
+        # Whose memory a call is about is known once it is read as it was meant.
+        call = self._read_as_meant(operations.find(name), arguments, caller)
+        if is_personal(call.arguments, caller.namespace):
+            home = own_namespace(namespace_of(call.arguments, caller.namespace))
+            own = own_arguments(call.arguments, caller.namespace)
+            answer = name_own_answer(name, self._personal.call(name, own, caller, home))
+        else:
+            answer = self._call_beside(self._personal, name, call, caller)
         return _with_correction(answer, call)
+
+    def _read_as_meant(self, operation: Operation, arguments: Any, caller: Caller) -> Prepared:
+        """Return a call with its arguments as they were meant, where these may name a namespace.
+
+        Raises:
+            NotInTransaction: It is about another memory than the transaction that it is part of.
+        """
+        if not _takes_namespace(operation):
+            return Prepared(arguments, arguments)
+        part_of = {}
+        if _names_transaction(operation, arguments):
+            part_of = {"transaction": arguments["transaction"]}
+            arguments = {each: arguments[each] for each in arguments if each != "transaction"}
+        call = operations.read_call(operation, arguments, caller, self._correct)
+        if caller.transaction is not None or _transaction_of(operation, part_of, caller):
+            begun = caller.transaction is None and names_personal(caller.namespace)
+            if is_personal(call.arguments, caller.namespace) != begun:
+                raise NotInTransaction(
+                    "The transaction is one of the project's database, and the call is about your "
+                    "own memory, or the other way round.",
+                    field="namespace",
+                    hint="Make this call by itself, without the transaction.",
+                )
+        return call._replace(arguments={**call.arguments, **part_of})
+
+    def _call_beside(
+        self, personal: _PersonalMemory, name: str, call: Prepared, caller: Caller
+    ) -> dict[str, Any]:
+        """Run an operation of the project, beside which the person's own memory is read."""
+        if caller.transaction is None and reads_both(name, call.arguments):
+            return read_both(
+                name,
+                call.given,
+                lambda given: self._call(name, given, caller),
+                lambda given: personal.read(name, given, caller),
+            )
+        answer = self._call(name, call.arguments, caller)
+        if caller.transaction is not None or not may_miss(name):
+            return answer
+        return name_personal_keys(
+            answer,
+            namespace_of(call.arguments, caller.namespace),
+            lambda given: personal.read("strata_recall", given, caller),
+        )
 
     def _call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         operation, call, caller = self._prepare(name, arguments, caller)
@@ -269,9 +300,7 @@ class Runtime:
         if self._spool.waits:
             await asyncio.to_thread(self._spool.take)
         if self._personal is not None and (
-            is_personal(arguments, caller.namespace)
-            or reads_both(name, arguments)
-            or may_miss(name)
+            names_personal(caller.namespace) or _takes_namespace(operations.find(name))
         ):
             return await asyncio.to_thread(self.call, name, arguments, caller)
         operation, call, caller = await self._prepare_async(name, arguments, caller)
@@ -454,6 +483,30 @@ def _at_home(caller: Caller, namespace: str = "default") -> Caller:
     return replace(caller, namespace=namespace, branch="default", can_switch=False, origin=None)
 
 
+def _refuse_personal(drafts: Sequence[Draft]) -> None:
+    """Keep what is the person's own out of a project's database, by whatever way it comes.
+
+    What earlier versions wrote there under such a name can be forgotten, merged and restored.
+
+    Raises:
+        ValidationFailed: One of them is in a namespace of the person's own memory.
+    """
+    for draft in drafts:
+        known = draft.origin is not None or draft.repeats is not None
+        if draft.space is None or known or not draft.content:
+            continue
+        if names_personal(draft.space.namespace):
+            raise ValidationFailed(
+                f"In a project `{draft.space.namespace}` is a namespace of your own memory, so "
+                "nothing is stored under that name in the project's database.",
+                field="namespace",
+                invalid_value=draft.space.namespace,
+                hint="Choose another namespace, or write to your own memory: by this name on the "
+                "command line in the project, without --db; or by its own file, where it is the "
+                f"namespace `{own_namespace(draft.space.namespace)}`.",
+            )
+
+
 def _hooks_place(settings: Settings, location: str) -> str:
     """Return the database as hooks name it; empty for one in memory, which has none.
 
@@ -504,6 +557,11 @@ class _PutOff(Exception):
 
 def _put_off(*_call: Any) -> None:
     raise _PutOff
+
+
+def _takes_namespace(operation: Operation) -> bool:
+    """Whether a call can say which namespace it is about."""
+    return "namespace" in operation.parameters["properties"]
 
 
 def _transaction_of(operation: Operation, arguments: Any, caller: Caller) -> str | None:
@@ -637,6 +695,7 @@ def start(settings: Settings) -> Runtime:
         finders=_FINDERS,
         bundles=None if settings.bundles is None else Path(settings.bundles).expanduser(),
         collections=CollectionIndex(_vector_path(settings, path, "-collection-")),
+        check=_refuse_personal if settings.personal or personal_path(path) else None,
     )
     if settings.deliver:
         projections.start()

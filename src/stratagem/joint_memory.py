@@ -12,13 +12,14 @@ where the one before ended, whatever had room in it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from stratagem import limits
 from stratagem.answers import cursor_refusal, fit_hits, read_cursor, whole
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.errors import ValidationFailed
 
 __all__ = [
     "PERSONAL",
@@ -26,6 +27,7 @@ __all__ = [
     "may_miss",
     "name_own_answer",
     "name_personal_keys",
+    "names_personal",
     "namespace_of",
     "own_arguments",
     "own_namespace",
@@ -61,11 +63,44 @@ _PERSONAL_SHARE: Final = 4
 _OF_ONE: Final = ("branch", "as_of", "transaction")
 
 
-def is_personal(arguments: Any, namespace: str) -> bool:
-    """Whether a call is about the person's own memory alone."""
-    named = namespace_of(arguments, namespace)
+def names_personal(namespace: Any) -> bool:
+    """Whether a namespace is one of the person's own memory, as a project names it."""
     # A value that is no text is refused later, by those who know why.
-    return isinstance(named, str) and (named == PERSONAL or named.startswith(_WITHIN))
+    return isinstance(namespace, str) and (namespace == PERSONAL or namespace.startswith(_WITHIN))
+
+
+def is_personal(arguments: Any, namespace: str) -> bool:
+    """Whether a call is about the person's own memory alone; its arguments are as they were meant.
+
+    Raises:
+        ValidationFailed: It would write into both memories.
+    """
+    items = _items_of(arguments)
+    if not items:
+        return names_personal(namespace_of(arguments, namespace))
+    owners = [names_personal(_namespace_of_item(each, arguments, namespace)) for each in items]
+    if len(set(owners)) > 1:
+        other = owners.index(not owners[0])
+        raise ValidationFailed(
+            f"items[0] and items[{other}] belong to two memories, the project's and your own. One "
+            "call is stored whole or not at all, which two databases cannot promise.",
+            field="items",
+            path=f"items[{other}].namespace",
+            hint=f"Send the items of `{PERSONAL}` and `{_WITHIN}…` in a call of their own.",
+        )
+    return owners[0]
+
+
+def _items_of(arguments: Any) -> Sequence[Any]:
+    items = arguments.get("items") if isinstance(arguments, Mapping) else None
+    return items if isinstance(items, list | tuple) else ()
+
+
+def _namespace_of_item(item: Any, arguments: Any, namespace: str) -> str:
+    """Return the namespace of one of several entries; one that says null has the caller's."""
+    if isinstance(item, Mapping) and "namespace" in item:
+        return item["namespace"] or namespace
+    return namespace_of(arguments, namespace)
 
 
 def namespace_of(arguments: Any, namespace: str) -> str:
@@ -79,7 +114,7 @@ def own_namespace(namespace: str) -> str:
     return namespace.removeprefix(PERSONAL).removeprefix("/") or _HOME
 
 
-def own_arguments(arguments: Any) -> Any:
+def own_arguments(arguments: Any, namespace: str) -> Any:
     """Return the arguments of such a call as the person's own memory takes them.
 
     A namespace that the call does not name is that of the caller, and no argument: not every
@@ -89,9 +124,17 @@ def own_arguments(arguments: Any) -> Any:
         return arguments
     kept = {name: each for name, each in arguments.items() if name not in {"namespace", "branch"}}
     named = arguments.get("namespace")
-    if not isinstance(named, str) or not named.startswith(_WITHIN):
-        return kept
-    return {**kept, "namespace": own_namespace(named)}
+    if isinstance(named, str) and named.startswith(_WITHIN):
+        kept["namespace"] = own_namespace(named)
+    if items := _items_of(arguments):
+        kept["items"] = [_own_item(each, namespace) for each in items]
+    return kept
+
+
+def _own_item(item: Any, namespace: str) -> Any:
+    if not isinstance(item, Mapping) or "namespace" not in item:
+        return item
+    return {**item, "namespace": own_namespace(item["namespace"] or namespace)}
 
 
 def reads_both(name: str, arguments: Any) -> bool:

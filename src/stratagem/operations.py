@@ -40,6 +40,7 @@ __all__ = [
     "may_call",
     "of_toolsets",
     "prepare",
+    "read_call",
     "read_input",
     "similar_operations",
 ]
@@ -221,7 +222,7 @@ def prepare(
         StratagemError: The arguments are wrong.
     """
     authorise(operation, arguments, caller)
-    prepared = _read_call(operation, arguments, caller, correct)
+    prepared = read_call(operation, arguments, caller, correct)
     if prepared.correction:
         # What was corrected may ask for more: an action may have come to light.
         authorise(operation, prepared.arguments, caller)
@@ -238,10 +239,16 @@ def prepare(
     return prepared
 
 
-def _read_call(
+def read_call(
     operation: Operation, arguments: Any, caller: Caller, correct: CorrectCall | None
 ) -> Prepared:
-    """Return the arguments of a call, corrected if they are wrong and the correction is certain."""
+    """Return the arguments of a call, corrected if they are wrong and the correction is certain.
+
+    Whether the caller may run it is not asked.
+
+    Raises:
+        StratagemError: The arguments are wrong.
+    """
     said: list[str] = []
     try:
         given = read_input(operation, arguments)

@@ -430,3 +430,12 @@ def test_what_a_session_began_with_no_prompt_brings_along_again(tmp_path: Path) 
     assert "Mara Lindqvist owns the billing service" in before.context
     assert "Mara Lindqvist owns the billing service" in brief.context
     assert again.context == ""
+
+
+def test_what_is_captured_in_a_project_is_in_no_namespace_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / ".stratagem").mkdir(parents=True)
+    monkeypatch.setenv("STRATAGEM_NAMESPACE", "personal/travel")
+
+    assert read_settings(str(tmp_path / "shop")).namespace == "default"

@@ -134,6 +134,9 @@ def read_settings(folder: str) -> HookSettings:
         if told is not None:
             given[name] = told
             switched_off = _names(told) if name == "hooks_off" else switched_off
+    if memory and given["namespace"].partition("/")[0] == PERSONAL:
+        # What is captured in a project is the project's, which has no namespace of that name.
+        given["namespace"] = _DEFAULTS["namespace"]
     own = os.path.join(user_folder(), DATABASE_NAME)
     if memory and not given["db"] and came_with_repository(memory):
         # It came with the repository: nobody here has stored what it says.

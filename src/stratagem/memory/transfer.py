@@ -163,7 +163,12 @@ class _Import:
         """Read everything once; return how many records there are."""
         with self._foundation.store.snapshot() as reader:
             find_branch(reader.branches, self._caller.branch)
-        return sum(1 for _ in source.drafts(lambda at, of: progress(at, of, "checking")))
+        refuse = self._foundation.check or (lambda _drafts: None)
+        count = 0
+        for draft in source.drafts(lambda at, of: progress(at, of, "checking")):
+            refuse((draft,))
+            count += 1
+        return count
 
     def take(self, batch: list[Draft]) -> dict[str, int]:
         """Write what is new of some records, all of it or nothing; return what was done."""

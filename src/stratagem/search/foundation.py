@@ -14,7 +14,7 @@ from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio, hashlib
 from stratagem.engine import values
-from stratagem.engine.events import Space
+from stratagem.engine.events import Draft, Space
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ReadOnly
 from stratagem.function_cache import clear_text_caches
@@ -65,6 +65,8 @@ class Foundation:
     bundles: Path | None = None
     # The vectors that callers wrote themselves.
     collections: CollectionIndex = field(default_factory=lambda: CollectionIndex(None))
+    # Refuses events that this database is not to hold.
+    check: Callable[[Sequence[Draft]], None] | None = None
 
     def __post_init__(self) -> None:
         """Have everything that was computed from contents cleared after a purge."""
@@ -133,12 +135,16 @@ class Foundation:
                 hint="Write outside it, or begin another without read_only.",
             )
         if request_id is None:
-            return self.store.write(work, WriteRequest(caller.actor, subjects=subjects))
+            return self.store.write(
+                work, WriteRequest(caller.actor, subjects=subjects, check=self.check)
+            )
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
         if transaction is not None:
             request_id = f"{transaction.id}/{request_id}"
         fingerprint = hashlib.sha256(_encode_request([operation, arguments or {}])).digest()
-        return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint, subjects))
+        return self.store.write(
+            work, WriteRequest(caller.actor, request_id, fingerprint, subjects, self.check)
+        )
 
 
 def _encode_request(request: list[Any]) -> bytes:

@@ -200,13 +200,15 @@ class WriteRequest(NamedTuple):
     """Who writes, and the id under which a repeat of the write is recognised.
 
     `subjects` are records that the work is expected to write, each with its space and key. A store
-    on a server asks for those of all waiting writers at once. The work may write others.
+    on a server asks for those of all waiting writers at once. The work may write others. `check`
+    refuses events that the database is not to hold.
     """
 
     actor: str
     id: str | None = None
     fingerprint: bytes = b""
     subjects: Sequence[tuple[Space, str]] = ()
+    check: Callable[[Sequence[Draft]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stratagem
+from stratagem.bootstrap import Settings, start
+from stratagem.operation import Caller
 from stratagem.projects import user_folder
 from stratagem.surfaces.cli import app
 
@@ -282,3 +286,163 @@ def test_status_takes_a_namespace_of_ones_own_memory(
     status = call(capsys, "--namespace", "personal/travel", "status")
 
     assert status["namespace"] == "personal/travel"
+
+
+def namespaces_of(path: Path) -> dict[str, int]:
+    with stratagem.open(path, create=False) as db:
+        listed = db.memory.namespaces()
+    return {each.name: each.entries + each.events for each in listed}
+
+
+def of_project(folder: Path) -> dict[str, int]:
+    return namespaces_of(folder / ".stratagem" / "stratagem.db")
+
+
+def of_person() -> dict[str, int]:
+    return namespaces_of(Path(user_folder()) / "stratagem.db")
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("strata_store", {"items": [{"key": "k", "value": "own", "namespace": "personal/money"}]}),
+        (
+            "strata_store",
+            {
+                "namespace": "personal/money",
+                "items": [
+                    {"key": "k", "value": "own", "namespace": "personal/money"},
+                ],
+            },
+        ),
+        ("strata_store", {"namespace": "personal/money", "items": [{"key": "k", "value": "own"}]}),
+        (
+            "strata_store",
+            {
+                "namespace": "travel",
+                "items": [{"key": "k", "value": "own", "namespace": "personal/money"}],
+            },
+        ),
+        ("strata_store", {"key": "k", "value": "own", "ns": "personal/money"}),
+        (
+            "strata_kv_put_many",
+            {"items": [{"key": "k", "value": "own", "namespace": "personal/money"}]},
+        ),
+        ("strata_kv_put", {"key": "k", "value": "own", "namespace": "personal/money"}),
+        ("strata_json_set", {"key": "k", "value": "own", "namespace": "personal/money"}),
+    ],
+)
+def test_what_is_ones_own_is_written_there_however_a_call_names_it(
+    project: Path, capsys: pytest.CaptureFixture[str], operation: str, arguments: dict[str, Any]
+) -> None:
+    bare = json.loads(json.dumps(arguments).replace("personal/money", "personal"))
+
+    answers = [call(capsys, "call", operation, json.dumps(each)) for each in (arguments, bare)]
+    read = [
+        call(capsys, "recall", "k", "--namespace", each) for each in ("personal/money", "personal")
+    ]
+
+    assert [each["value"] for each in read] == ["own", "own"]
+    named = [each.get("results", [each])[0]["namespace"] for each in answers]
+    assert named == ["personal/money", "personal"]
+    assert of_project(project) == {"default": 2}
+    assert of_person() == {"default": 3, "money": 1}
+
+
+def test_an_event_is_logged_in_ones_own_memory_by_another_name_of_the_parameter(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"event": "note", "data": "my own salary", "ns": "personal/money"}
+
+    logged = call(capsys, "call", "strata_log", json.dumps(given))
+
+    assert "`ns` read as `namespace`" in logged["correction"]
+    assert of_project(project) == {"default": 2}
+    assert of_person() == {"default": 2, "money": 1}
+
+
+@pytest.mark.parametrize("mine", ["personal", "personal/money"])
+def test_items_of_two_memories_are_not_stored_together(
+    project: Path, capsys: pytest.CaptureFixture[str], mine: str
+) -> None:
+    items = [
+        {"key": "one", "value": "the project's"},
+        {"key": "two", "value": "mine", "namespace": mine},
+    ]
+
+    refused = call(capsys, "call", "strata_store", json.dumps({"items": items}))
+
+    assert refused["error"] == "validation_error"
+    assert refused["details"] == {"field": "items", "path": "items[1].namespace"}
+    assert "in a call of their own" in refused["hint"]
+    assert of_project(project) == {"default": 2}
+    assert of_person() == {"default": 2}
+
+
+def test_a_transaction_of_the_project_takes_nothing_of_ones_own(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = call(capsys, "call", "strata_txn_begin", "{}")["transaction"]
+    given = {"key": "k", "value": "own", "namespace": "personal/money", "transaction": begun}
+
+    refused = call(capsys, "call", "strata_store", json.dumps(given))
+    call(capsys, "call", "strata_txn_commit", json.dumps({"transaction": begun}))
+
+    assert refused["error"] == "not_in_transaction"
+    assert refused["details"]["field"] == "namespace"
+    assert of_project(project) == {"default": 2}
+    assert of_person() == {"default": 2}
+
+
+def test_an_import_puts_nothing_of_ones_own_into_the_project(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, plain = project / "own.jsonl", project / "plain.jsonl"
+    with stratagem.open(project / "other.db") as other:
+        other.memory.store("plain", "of any project")
+        other.memory.fork("before")
+        other.memory.store("salary", "my own", namespace="personal/money")
+    there = ("--db", str(project / "other.db"))
+    call(capsys, "export", str(source), *there)
+    call(capsys, "export", str(plain), *there, "--branch", "before")
+
+    refused = [
+        call(capsys, "import", str(source)),
+        call(capsys, "import", str(plain), "--namespace", "personal/money"),
+    ]
+
+    for each in refused:
+        assert each["error"] == "validation_error", each
+        assert each["details"]["field"] == "namespace"
+        assert "your own memory" in each["hint"]
+    assert of_project(project) == {"default": 2}
+
+
+def test_a_projects_database_takes_nothing_of_ones_own_where_it_is_opened_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project / ".stratagem" / "stratagem.db"
+
+    refused = call(capsys, "store", "k", "own", "--namespace", "personal", "--db", str(path))
+    with stratagem.open(path) as db, pytest.raises(stratagem.ValidationFailed) as raised:
+        db.memory.log("note", "my own salary", namespace="personal/money")
+
+    assert refused["error"] == "validation_error"
+    assert raised.value.details["field"] == "namespace"
+    assert of_project(project) == {"default": 2}
+
+
+def test_a_call_from_an_event_loop_is_read_as_it_was_meant_before_it_is_known_whose_it_is(
+    project: Path,
+) -> None:
+    own = str(Path(user_folder()) / "stratagem.db")
+    settings = Settings(str(project / ".stratagem" / "stratagem.db"), personal=own)
+    given = {"items": [{"key": "k", "value": "own", "namespace": "personal/money"}]}
+
+    with closing(start(settings)) as runtime:
+        asyncio.run(runtime.call_async("strata_store", given, Caller()))
+        alias = {"key": "s", "value": "own", "ns": "personal"}
+        asyncio.run(runtime.call_async("strata_store", alias, Caller()))
+
+    assert of_project(project) == {"default": 2}
+    assert of_person() == {"default": 3, "money": 1}

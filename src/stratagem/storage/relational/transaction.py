@@ -73,6 +73,8 @@ class SqlTransaction:
         return self
 
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
+        if self._request.check is not None:
+            self._request.check(drafts)
         return self._appender.append(branch.id, drafts)
 
     def receive(self, events: Sequence[Event]) -> None:
