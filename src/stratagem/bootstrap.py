@@ -47,6 +47,7 @@ from stratagem.joint_memory import (
     own_namespace,
     read_both,
     reads_both,
+    takes_namespace,
 )
 from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
@@ -234,9 +235,9 @@ class Runtime:
             return self._call(name, arguments, caller)
         # Whose memory a call is about is known once it is read as it was meant.
         call = self._read_as_meant(operations.find(name), arguments, caller)
-        if is_personal(call.arguments, caller.namespace):
-            home = own_namespace(namespace_of(call.arguments, caller.namespace))
-            own = own_arguments(call.arguments, caller.namespace)
+        if is_personal(name, call.arguments, caller.namespace):
+            home = own_namespace(namespace_of(name, call.arguments, caller.namespace))
+            own = own_arguments(name, call.arguments, caller.namespace)
             answer = name_own_answer(name, self._personal.call(name, own, caller, home))
         else:
             answer = self._call_beside(self._personal, name, call, caller)
@@ -257,7 +258,7 @@ class Runtime:
         call = operations.read_call(operation, arguments, caller, self._correct)
         if caller.transaction is not None or _transaction_of(operation, part_of, caller):
             begun = caller.transaction is None and names_personal(caller.namespace)
-            if is_personal(call.arguments, caller.namespace) != begun:
+            if is_personal(operation.name, call.arguments, caller.namespace) != begun:
                 raise NotInTransaction(
                     "The transaction is one of the project's database, and the call is about your "
                     "own memory, or the other way round.",
@@ -282,7 +283,7 @@ class Runtime:
             return answer
         return name_personal_keys(
             answer,
-            namespace_of(call.arguments, caller.namespace),
+            namespace_of(name, call.arguments, caller.namespace),
             lambda given: personal.read("strata_recall", given, caller),
         )
 
@@ -561,7 +562,7 @@ def _put_off(*_call: Any) -> None:
 
 def _takes_namespace(operation: Operation) -> bool:
     """Whether a call can say which namespace it is about."""
-    return "namespace" in operation.parameters["properties"]
+    return takes_namespace(operation.name, operation.parameters["properties"])
 
 
 def _transaction_of(operation: Operation, arguments: Any, caller: Caller) -> str | None:

@@ -12,7 +12,7 @@ where the one before ended, whatever had room in it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ __all__ = [
     "own_namespace",
     "read_both",
     "reads_both",
+    "takes_namespace",
 ]
 
 Answer = dict[str, Any]
@@ -50,6 +51,15 @@ _LIST: Final = "strata_list"
 _READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
 # What is done to keys of the project alone, and says which of them are missing.
 _KEYED: Final = frozenset({"strata_forget", "strata_history", "strata_explain_miss", _RECALL})
+# What is done to a namespace as a whole, which `name` names.
+_OF_WHOLE: Final = frozenset(
+    {
+        *("strata_delete_namespace", "strata_restore_namespace"),
+        *("strata_space_create", "strata_space_exists", "strata_space_delete"),
+    }
+)
+# It sets the namespace of the caller, whom the project knows.
+_OF_CALLER: Final = "strata_space_use"
 _LISTS_OF_NAMESPACES: Final = frozenset({"strata_namespaces", "strata_space_list"})
 # How the cursor of a list begins once it has come to the person's own.
 _CURSOR: Final = "personal:"
@@ -69,7 +79,7 @@ def names_personal(namespace: Any) -> bool:
     return isinstance(namespace, str) and (namespace == PERSONAL or namespace.startswith(_WITHIN))
 
 
-def is_personal(arguments: Any, namespace: str) -> bool:
+def is_personal(name: str, arguments: Any, namespace: str) -> bool:
     """Whether a call is about the person's own memory alone; its arguments are as they were meant.
 
     Raises:
@@ -77,8 +87,10 @@ def is_personal(arguments: Any, namespace: str) -> bool:
     """
     items = _items_of(arguments)
     if not items:
-        return names_personal(namespace_of(arguments, namespace))
-    owners = [names_personal(_namespace_of_item(each, arguments, namespace)) for each in items]
+        named = namespace_of(name, arguments, namespace)
+        return name != _OF_CALLER and names_personal(named)
+    usual = namespace_of(name, arguments, namespace)
+    owners = [names_personal(_namespace_of_item(each, usual, namespace)) for each in items]
     if len(set(owners)) > 1:
         other = owners.index(not owners[0])
         raise ValidationFailed(
@@ -96,16 +108,22 @@ def _items_of(arguments: Any) -> Sequence[Any]:
     return items if isinstance(items, list | tuple) else ()
 
 
-def _namespace_of_item(item: Any, arguments: Any, namespace: str) -> str:
+def _namespace_of_item(item: Any, usual: str, namespace: str) -> str:
     """Return the namespace of one of several entries; one that says null has the caller's."""
     if isinstance(item, Mapping) and "namespace" in item:
         return item["namespace"] or namespace
-    return namespace_of(arguments, namespace)
+    return usual
 
 
-def namespace_of(arguments: Any, namespace: str) -> str:
+def takes_namespace(name: str, parameters: Container[str]) -> bool:
+    """Whether a call of an operation can say which namespace it is about."""
+    return name in _OF_WHOLE or "namespace" in parameters
+
+
+def namespace_of(name: str, arguments: Any, namespace: str) -> str:
     """Return the namespace that a call is about; `namespace` is that of a call that names none."""
-    named = arguments.get("namespace") if isinstance(arguments, Mapping) else None
+    parameter = "name" if name in _OF_WHOLE else "namespace"
+    named = arguments.get(parameter) if isinstance(arguments, Mapping) else None
     return named or namespace
 
 
@@ -114,7 +132,7 @@ def own_namespace(namespace: str) -> str:
     return namespace.removeprefix(PERSONAL).removeprefix("/") or _HOME
 
 
-def own_arguments(arguments: Any, namespace: str) -> Any:
+def own_arguments(name: str, arguments: Any, namespace: str) -> Any:
     """Return the arguments of such a call as the person's own memory takes them.
 
     A namespace that the call does not name is that of the caller, and no argument: not every
@@ -122,7 +140,9 @@ def own_arguments(arguments: Any, namespace: str) -> Any:
     """
     if not isinstance(arguments, Mapping):
         return arguments
-    kept = {name: each for name, each in arguments.items() if name not in {"namespace", "branch"}}
+    kept = {one: each for one, each in arguments.items() if one not in {"namespace", "branch"}}
+    if name in _OF_WHOLE:
+        return {**kept, "name": own_namespace(arguments["name"])}
     named = arguments.get("namespace")
     if isinstance(named, str) and named.startswith(_WITHIN):
         kept["namespace"] = own_namespace(named)
@@ -371,6 +391,8 @@ def name_own_answer(name: str, answer: Answer) -> Answer:
         named["results"] = [
             {**each, "name": _personal_name(each["name"])} for each in named["results"]
         ]
+    elif name in _OF_WHOLE and "name" in named:
+        named["name"] = _personal_name(named["name"])
     return named
 
 

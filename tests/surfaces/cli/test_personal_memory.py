@@ -446,3 +446,48 @@ def test_a_call_from_an_event_loop_is_read_as_it_was_meant_before_it_is_known_wh
 
     assert of_project(project) == {"default": 2}
     assert of_person() == {"default": 3, "money": 1}
+
+
+def test_a_namespace_of_ones_own_memory_is_deleted_and_restored_as_a_whole(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ("--namespace", "personal/travel")
+    call(capsys, "store", "visa", "needed for Georgia", *there)
+    call(capsys, "store", "visa", "of the project", "--namespace", "travel")
+
+    deleted = call(capsys, "delete-namespace", "personal/travel")
+    gone = call(capsys, "recall", "visa", *there)
+    restored = call(capsys, "restore-namespace", "personal/travel", "--as-of", deleted["before"])
+    back = call(capsys, "recall", "visa", *there)
+    bare = call(capsys, "delete-namespace", "personal")
+
+    assert (deleted["namespace"], deleted["deleted"]) == ("personal/travel", 1)
+    assert not gone["found"]
+    assert (restored["namespace"], restored["restored"]) == ("personal/travel", 1)
+    assert back["value"] == "needed for Georgia"
+    assert (bare["namespace"], bare["deleted"]) == ("personal", 2)
+    assert of_project(project) == {"default": 2, "travel": 1}
+
+
+def test_a_space_of_ones_own_memory_is_created_found_used_and_deleted(project: Path) -> None:
+    own = str(Path(user_folder()) / "stratagem.db")
+    settings = Settings(str(project / ".stratagem" / "stratagem.db"), personal=own)
+    caller = Caller()
+
+    with closing(start(settings)) as runtime:
+        created = runtime.call("strata_space_create", {"name": "personal/travel"}, caller)
+        used = runtime.call("strata_space_use", {"name": "personal/travel"}, caller)
+        runtime.call("strata_store", {"key": "visa", "value": "needed"}, caller)
+        spaces = runtime.call("strata_space_list", {}, caller)
+        gone = runtime.call(
+            "strata_space_delete", {"name": "personal/travel", "force": True}, caller
+        )
+        left = runtime.call("strata_space_use", {"name": "default"}, caller)
+        there = runtime.call("strata_space_exists", {"name": "personal/travel"}, caller)
+
+    assert created["name"] == used["namespace"] == gone["name"] == "personal/travel"
+    assert spaces["current"] == "personal/travel"
+    assert {each["name"] for each in spaces["results"]} == {"personal", "personal/travel"}
+    assert (gone["deleted"], gone["entries"]) == (True, 1)
+    assert left["namespace"] == caller.namespace == "default"
+    assert there == {"name": "personal/travel", "exists": False}
