@@ -22,6 +22,7 @@ from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio, defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft, Head
+from stratagem.engine.lineage import View
 from stratagem.engine.records import Kinds, RecordKind
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
@@ -50,6 +51,7 @@ from stratagem.joint_memory import (
     takes_namespace,
 )
 from stratagem.knowledge.spaces import CERTAINTY, CONCEPT, RELATIONSHIP, TYPES
+from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.memory.spans import memory_span
 from stratagem.operation import CORRECTION, Caller, Operation
@@ -77,7 +79,7 @@ from stratagem.storage.contract import Finding, Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
 from stratagem.storage.relational.store import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
-from stratagem.storage.views import Views
+from stratagem.storage.views import Views, find_branch
 from stratagem.version import VERSION
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ __all__ = [
     "examine_unopened",
     "finish_copy",
     "has_workspace",
+    "hidden_warning",
     "index_warning",
     "mark_copy",
     "now",
@@ -117,6 +120,8 @@ logger = logging.getLogger(__name__)
 
 # How long to wait before a failed write of the spool is retried.
 _SPOOL_PAUSE_SECONDS: Final = 30.0
+# A warning names no more namespaces than this.
+_NAMED_MAX: Final = 5
 # The default workspace.
 DEFAULT = "default"
 
@@ -615,6 +620,28 @@ def clock_warning(store: Store) -> str | None:
     """Say how far a log is ahead of the clock, and what to do; None where it is not."""
     gap = clock_gap(store.reader().log, store.now())
     return gap.warning if gap else None
+
+
+def hidden_warning(store: Store) -> str | None:
+    """Name the namespaces of a project's database that its folder takes for the person's own."""
+    if personal_path(store.location) is None:
+        return None
+    with store.snapshot() as reader:
+        branch = find_branch(reader.branches, DEFAULT)
+        view = View(branch, reader.branches.lineage(branch), store.now())
+        spaces = reader.records.spaces()
+        counts = reader.listing.space_counts(view, (ENTRY, EVENT))
+        found = {spaces[each.space].namespace for each in counts}
+    hidden = sorted(filter(names_personal, found))
+    if not hidden:
+        return None
+    import shlex
+
+    return (
+        f"In the project's folder {', '.join(map(repr, hidden[:_NAMED_MAX]))} would be your own "
+        "memory, so what an earlier version stored here under such names is only read, and "
+        f"forgotten, with --db {shlex.quote(store.location)}."
+    )
 
 
 def index_warning(store: Store) -> str | None:

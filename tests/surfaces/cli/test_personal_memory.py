@@ -491,3 +491,26 @@ def test_a_space_of_ones_own_memory_is_created_found_used_and_deleted(project: P
     assert (gone["deleted"], gone["entries"]) == (True, 1)
     assert left["namespace"] == caller.namespace == "default"
     assert there == {"name": "personal/travel", "exists": False}
+
+
+def test_what_an_earlier_version_stored_in_a_project_under_such_a_name_is_named_and_read(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project / ".stratagem" / "stratagem.db"
+    before = call(capsys, "doctor")["warnings"]
+    path.unlink()
+    with stratagem.open(project / "old.db") as db:
+        db.memory.store("budget", "of the old project", namespace="personal/money")
+    (project / "old.db").rename(path)
+    there = ("--namespace", "personal/money", "--db", str(path))
+
+    warnings = call(capsys, "doctor")["warnings"]
+    read = call(capsys, "recall", "budget", *there)
+    call(capsys, "forget", "budget", *there)
+    after = call(capsys, "doctor")["warnings"]
+
+    assert before == after == []
+    assert len(warnings) == 1
+    assert "'personal/money'" in warnings[0]
+    assert f"--db {path}" in warnings[0]
+    assert read["value"] == "of the old project"

@@ -138,7 +138,7 @@ def _examine(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]
 
 
 def _examined_open(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]:
-    from stratagem.bootstrap import clock_warning, index_warning
+    from stratagem.bootstrap import clock_warning, hidden_warning, index_warning
 
     # For reading only: opening for writing may rebuild, and hide what is to be found.
     with session.store(read_only=True) as store, progress(session.output) as report:
@@ -147,7 +147,7 @@ def _examined_open(session: Session, anchor: tuple[int, str] | None) -> dict[str
         with suppress(DatabaseCorrupt):
             head = store.reader().log.head()
             found |= {"events": head.sequence, "head": f"{head.sequence}:{head.hash.hex()}"}
-            warnings = (clock_warning(store), index_warning(store))
+            warnings = (clock_warning(store), index_warning(store), hidden_warning(store))
             found["warnings"] += [each for each in warnings if each]
     return found
 
