@@ -568,4 +568,6 @@ def _version(version: Version) -> VersionInfo:
         expires=moments.iso(content["expires_at"]) if "expires_at" in content else None,
         actor=version.actor,
         erased=version.payload is None or None,
+        source=content.get("source"),
+        trust=content.get(TRUST),
     )

@@ -524,8 +524,8 @@ def _say_activity(answer: Mapping[str, Any]) -> str:
 
 def _say_sessions(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['session']} ({plural(each['events'], 'event')}, {minute_of(each['latest'])}): "
-        f"{each['title']}"
+        f"{each['session']} ({plural(each['events'], 'event')}, {minute_of(each['latest'])})"
+        + (f": {each['title']}" if each["title"] else "")
         for each in answer["results"]
     ]
     return with_note([*lines, AS_DATA] if lines else ["There are no sessions."], answer)

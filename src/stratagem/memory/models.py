@@ -415,7 +415,8 @@ class Logged(DisplayableResult):
 class VersionInfo(DisplayableResult):
     """One version of an entry; a forgotten one has no value.
 
-    `erased`: it had one, which retention has erased; `deleted` is true of it, too.
+    `erased`: it had one, which retention has erased; `deleted` is true of it, too. `source` and
+    `trust` are as in an entry.
     """
 
     value: Any
@@ -426,6 +427,8 @@ class VersionInfo(DisplayableResult):
     expires: str | None = None
     actor: str | None = None
     erased: bool | None = None
+    source: str | None = None
+    trust: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -645,7 +648,8 @@ class Activity(DisplayableResult):
 class SessionInfo(DisplayableResult):
     """A conversation: how many events it has, among those that were looked at, and from when.
 
-    `title` is the beginning of what was said first, as far as was looked back.
+    `title` is the beginning of what was said first, as far as was looked back. What is not trusted
+    gives none: the title is empty where nothing else was said.
     """
 
     session: str

@@ -17,7 +17,7 @@ from stratagem.answers import read_cursor
 from stratagem.deferred_modules import defer
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import OPEN_END, View
-from stratagem.memory.kinds import ENTRY, EVENT
+from stratagem.memory.kinds import ENTRY, EVENT, TRUST, UNTRUSTED
 from stratagem.memory.models import (
     Activity,
     ActivityBucket,
@@ -159,6 +159,9 @@ def _count_turn(found: dict[tuple[str, str], SessionInfo], event: EventContent) 
     info.first = at
     if event.actor not in info.actors:
         info.actors.append(event.actor)
+    if logged.get(TRUST) == UNTRUSTED:
+        # Whoever wrote it may have written an instruction, and a title stands alone.
+        return
     said = words_of(logged["data"]) or values.text_of(logged["data"])
     info.title = snippets.snippet(said, (), chars_max=_TITLE_CHARS)
 

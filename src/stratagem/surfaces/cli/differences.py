@@ -19,6 +19,7 @@ from rich.text import Text
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import paths
 from stratagem.engine.values import same
+from stratagem.surfaces.cli.entry_text import origin_facts
 from stratagem.surfaces.cli.output import printable, shell_words
 from stratagem.surfaces.cli.tables import (
     brief,
@@ -147,6 +148,7 @@ def show_history(console: Console, answer: Answer) -> None:
 
 def _show_version(console: Console, version: Answer, older: Answer | None) -> None:
     by = f"  by {printable(version['actor'])}" if version.get("actor") else ""
+    by += "".join(f"  {printable(each)}" for each in origin_facts(version))
     heading = Text.assemble(
         (f"@{version['version']}", "bold cyan"), f"  {when(version['timestamp'])}", (by, "dim")
     )
