@@ -55,6 +55,8 @@ _CURSOR_MAX = 2**63 - 1
 _KEPT = frozenset({"value", "data"})
 # What is JSON as it is; an object in an answer was stored, or made of nothing else.
 _JSON = frozenset({str, int, float, bool, dict, type(None)})
+# What a hit has of the other message of its exchange.
+_EXCHANGED = ("reply", "reply_to")
 # Room for what an answer says about having been cut.
 _NOTE_CHARS = 250
 # The least part of a value that is shown, whatever else an answer contains.
@@ -180,14 +182,40 @@ def fit_hits(
     next_of: Callable[[int], str],
     view: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Show long values of hits by their passages, and as many hits as fit.
+    """Show long values of hits by their passages, what is said twice once, and as many as fit.
 
     `view` is what a recall must be given to see what the search saw.
     """
-    if not is_whole():
-        shown = [_by_passage(hit) for hit in answer["results"]]
-        answer = add_reading_note(answer | {"results": shown}, view)
-    return fit_list(answer, chars_max, next_of)
+    if is_whole():
+        return fit_list(answer, chars_max, next_of)
+    hits = [_by_passage(hit) for hit in answer["results"]]
+    answer = add_reading_note(answer | {"results": hits}, view)
+    shown = hits
+    while True:
+        fitted = fit_list(answer | {"results": _refer(hits, shown)}, chars_max, next_of)
+        count = len(fitted["results"])
+        if count == len(shown):
+            return fitted
+        # What refers to a hit that did not fit has to say it by itself, and takes more room.
+        shown = hits[:count]
+
+
+def _refer(hits: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return hits without the passages of messages that are shown as hits of their own.
+
+    Sequences of two memories have nothing to do with each other, so the owner counts, too.
+    """
+    there = {(hit.get("owner"), hit["sequence"]) for hit in shown if "sequence" in hit}
+
+    def refer(hit: dict[str, Any]) -> dict[str, Any]:
+        referred = {
+            relation: {name: each for name, each in hit[relation].items() if name != "passage"}
+            for relation in _EXCHANGED
+            if relation in hit and (hit.get("owner"), hit[relation]["sequence"]) in there
+        }
+        return hit | referred
+
+    return [refer(hit) for hit in hits]
 
 
 def _by_passage(hit: dict[str, Any]) -> dict[str, Any]:

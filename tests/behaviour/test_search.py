@@ -340,6 +340,23 @@ def test_what_lies_between_a_question_and_its_answer_is_passed_over(
 
 
 @proves("search:exchange")
+def test_a_reply_that_did_not_fit_is_shown_by_what_it_says(call: Call) -> None:
+    asked, answered = converse(
+        call, ("user", "Where do puffins nest?"), ("assistant", "Puffins nest on the cliffs")
+    )
+    query = {"query": "where do puffins nest"}
+
+    whole = {hit["sequence"]: hit for hit in call.search(**query)["results"]}
+    cut = {hit["sequence"]: hit for hit in call.search(**query, max_chars=500)["results"]}
+
+    assert "passage" not in whole[asked]["reply"]
+    assert "passage" not in whole[answered]["reply_to"]
+    assert len(cut) == 1
+    relation, said = ("reply", "cliffs") if asked in cut else ("reply_to", "Where")
+    assert said in next(iter(cut.values()))[relation]["passage"]
+
+
+@proves("search:exchange")
 def test_a_call_of_a_tool_is_no_answer(call: Call) -> None:
     converse(call, ("user", "Where do puffins nest?"))
     calls = {"role": "assistant", "content": None, "tool_calls": [{"name": "look"}]}

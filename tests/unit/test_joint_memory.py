@@ -74,3 +74,58 @@ def test_a_cursor_that_no_answer_gave_is_refused(cursor: str) -> None:
             read_both("strata_search", {"query": "x", "cursor": cursor}, call, call)
 
     assert refused.value.details["field"] == "cursor"
+
+
+QUESTION = "How big should the batches be?"
+
+
+def test_a_reply_that_is_not_on_the_page_is_shown_by_what_it_says() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        reply = "5,000 rows, with a pause of 200 ms between them."
+        for role, text in (("user", QUESTION), ("assistant", reply)):
+            project.memory.log("message", {"role": role, "text": text}, session="s")
+        search = partial(
+            read_both,
+            "strata_search",
+            project=partial(project.call, "strata_search"),
+            personal=partial(personal.call, "strata_search"),
+        )
+
+        query = {"query": "how big should the batches be"}
+        first = search(arguments={**query, "k": 1})
+        second = search(arguments={**query, "k": 1, "cursor": first["next"]})
+        both = search(arguments=query)
+
+    assert first["results"][0]["reply"]["passage"] == reply
+    assert "passage" in second["results"][0]["reply_to"]
+    assert [hit["sequence"] for hit in both["results"]] == [
+        both["results"][0]["sequence"],
+        both["results"][0]["reply"]["sequence"],
+    ]
+    assert "passage" not in both["results"][0]["reply"]
+
+
+def test_a_hit_of_another_memory_is_not_taken_for_a_reply() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        project.memory.log("message", {"role": "user", "text": QUESTION}, session="s")
+        project.memory.log("message", {"role": "assistant", "text": "5,000 rows."}, session="s")
+        personal.memory.log("note", "how to bake bread")
+        personal.memory.log("note", "how big the batches of bread should be")
+
+        found = read_both(
+            "strata_search",
+            {"query": "how big should the batches be", "k": 2},
+            partial(project.call, "strata_search"),
+            partial(personal.call, "strata_search"),
+        )["results"]
+
+    asked, own = sorted(found, key=lambda hit: hit["owner"], reverse=True)
+    assert (asked["owner"], own["owner"]) == ("project", "personal")
+    assert asked["reply"]["sequence"] == own["sequence"]
+    assert asked["reply"]["passage"] == "5,000 rows."

@@ -285,9 +285,8 @@ class HitReader:
         return [events[sequence] for sequence in sequences]
 
     def _finish(self, places: Sequence[_Judged | Hit]) -> list[Hit]:
-        own = {each.found.event.sequence for each in places if not isinstance(each, Hit)}
         return [
-            each if isinstance(each, Hit) else self._hit(each.found, each.judgement, own)
+            each if isinstance(each, Hit) else self._hit(each.found, each.judgement)
             for each in places
         ]
 
@@ -301,7 +300,7 @@ class HitReader:
             sorted(self._asked - found.present),
         )
 
-    def _hit(self, found: _Found, judged: _Judgement, own: set[int]) -> Hit:
+    def _hit(self, found: _Found, judged: _Judgement) -> Hit:
         event, content, is_entry = found.event, found.content, found.is_entry
         passage = found.excerpt.passage
         hit = Hit(
@@ -329,10 +328,10 @@ class HitReader:
             hit.expires = moments.iso(content["expires_at"])
         side = None if is_entry else side_of(found.value)
         if side is not None:
-            self._add_exchange(hit, found, own, side)
+            self._add_exchange(hit, found, side)
         return hit
 
-    def _add_exchange(self, hit: Hit, found: _Found, own: set[int], side: Side) -> None:
+    def _add_exchange(self, hit: Hit, found: _Found, side: Side) -> None:
         """Add what was replied to a message, or what a reply replied to."""
         if side == "asking":
             turns = self._turns(found, before=0, after=_EXCHANGE_TURNS)
@@ -346,7 +345,7 @@ class HitReader:
                     continue
                 if is_thrown_away(self._reader, self._view, content):
                     continue
-                shown = None if event.sequence in own else self._part(found.ranking, event)
+                shown = self._part(found.ranking, event)
                 reply = Reply(event.sequence, shown, content.get("source"), content.get(TRUST))
                 if side == "asking":
                     hit.reply = reply

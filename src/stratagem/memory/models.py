@@ -333,8 +333,8 @@ class WhyFound(DisplayableResult):
 class Reply(DisplayableResult):
     """The other message of an exchange, by what of it matches best.
 
-    It has no `passage` where it is a hit of the same answer itself. `source` and `trust` are as in
-    an entry.
+    An answer to a model leaves the `passage` out where it shows the message as a hit of its own.
+    `source` and `trust` are as in an entry.
     """
 
     sequence: int
