@@ -12,7 +12,8 @@ the conversations; `python -m evals injection` measures the other half.
 
 Only trusted text is shown: text of tools and the web is returned only by an explicit search,
 because an instruction could hide in it. Texts that the session was shown already, or contains
-itself, are left out.
+itself, are left out. A message comes with what was answered to it; one that only repeats the prompt
+is left out where nothing was.
 """
 
 from __future__ import annotations
@@ -50,6 +51,13 @@ _TERMS_MIN: Final = 2
 _QUERY_CHARS: Final = 2_000
 _ASKED_CHARS: Final = 160
 _ANSWER_CHARS: Final = 400
+# Of the answer to a logged message so much is shown that both take no more, but at least a little.
+_EXCHANGE_CHARS: Final = _ASKED_CHARS + _ANSWER_CHARS
+_ANSWER_CHARS_MIN: Final = 160
+# An answer is looked for among so many messages; as `memory.hits` has it.
+_EXCHANGE_TURNS: Final = 12
+# What may stand around a word.
+_MARKS: Final = ".,;:!?\"'()…"
 # Of the words of a prompt, by their weight, this share counts as all of them.
 _ENOUGH_SHARE: Final = 0.7
 # What the cosine weighs beside the share of covered words, and their sum for a text that surely
@@ -61,17 +69,26 @@ _SHORT_BONUS: Final = 0.1
 
 
 class RecalledMemory(NamedTuple):
-    """Something to show: what it is known by, how well it answers, and what it says."""
+    """Something to show: what it is known by, how well it answers, and what it says.
+
+    `answer` is what was answered to it, of which `text` has at least the beginning.
+    """
 
     id: str
     score: float
     content: Content
     text: str
+    answer: Content | None = None
 
     @property
-    def key(self) -> str:
-        """What it says, as `text_key` has it."""
-        return text_key(_text_of(self.content))
+    def keys(self) -> list[str]:
+        """What it says, as `text_key` has it, and what was answered where all of that is shown."""
+        said = [_text_of(self.content)]
+        answer = _text_of(self.answer) if self.answer else ""
+        # The rest of a long answer may be worth showing.
+        if answer and self.text.endswith(answer):
+            said.append(answer)
+        return list(map(text_key, said))
 
 
 def find_memories(
@@ -100,33 +117,81 @@ def find_memories(
     judge = _Judge(reader, prompt, set(terms) - set(asked), rarity)
     found = [judge.judge(each) for each in usable if each.content.get("capture") not in thrown_away]
     good = sorted((each for each in found if each.score >= floor), key=lambda each: -each.score)
-    answers = (_with_answer(reader, each) for each in good)
-    unique: dict[str, RecalledMemory] = {}
-    for each in answers:
-        if each is not None and each.key not in known:
-            # Sessions say the same again and again; the best of them is enough.
-            unique.setdefault(each.key, each)
-    return list(unique.values())
+    shown = set(known)
+    memories = []
+    for each in good:
+        memory = _with_answer(reader, each, shown)
+        if memory is None or (memory.answer is None and _only_asks(memory.content, prompt, terms)):
+            continue
+        # Sessions say the same again and again; the best of them is enough.
+        if memory.keys[0] not in shown:
+            shown.update(memory.keys)
+            memories.append(memory)
+    return memories
 
 
-def _with_answer(reader: DirectReader, found: RecalledMemory) -> RecalledMemory | None:
-    """Return a memory as it is shown: an earlier prompt by what was answered to it.
+def _with_answer(
+    reader: DirectReader, found: RecalledMemory, shown: Collection[str]
+) -> RecalledMemory | None:
+    """Return a memory as it is shown: a message with what was answered to it.
 
-    A prompt that is like this one says nothing new by itself; one without an answer is left out.
+    An earlier prompt says nothing new by itself; one without an answer is left out.
     """
-    content = found.content.content
-    data = content.get("data")
-    if "capture" not in content or not isinstance(data, dict) or data.get("role") != "user":
+    if _side_of(found.content) != "asking":
         return found
-    reply = reader.next_message(content["session"], content["event"], found.content.sequence)
+    reply = _find_reply(reader, found.content)
     answer = _text_of(reply) if reply else ""
-    if reply is None or not answer or reply.content["data"].get("role") != "assistant":
+    if "capture" in found.content.content:
+        if reply is None or not answer:
+            return None
+        text = f"asked: {cut(found.text, _ASKED_CHARS)} Answered: {cut(answer, _ANSWER_CHARS)}"
+        return RecalledMemory(_id_of(reply), found.score, reply, text)
+    if reply is None or not answer or text_key(answer) in shown:
+        return found
+    said = cut(answer, max(_EXCHANGE_CHARS - len(found.text), _ANSWER_CHARS_MIN))
+    text = f"{found.text} Answered: {said}"
+    return RecalledMemory(found.id, found.score, found.content, text, reply)
+
+
+def _find_reply(reader: DirectReader, found: Content) -> Content | None:
+    """Return what was answered to a message, unless it is untrusted or was thrown away."""
+    session, event = found.content.get("session"), found.content.get("event")
+    if session is None or event is None:
         return None
-    if reply.content.get("trust") == UNTRUSTED or _thrown_away(reader, [reply]):
+    for each in reader.later_messages(session, event, found.sequence, limit=_EXCHANGE_TURNS):
+        side = _side_of(each) if each.namespace == found.namespace else None
+        if side == "asking":
+            return None
+        if side == "answering":
+            is_hidden = each.content.get("trust") == UNTRUSTED or _thrown_away(reader, [each])
+            return None if is_hidden else each
+    return None
+
+
+def _only_asks(found: Content, prompt: str, terms: Sequence[str]) -> bool:
+    """Whether a logged event says no more than a prompt, or asks nothing else."""
+    if found.kind == "entry" or _side_of(found) == "answering":
+        return False
+    text = _text_of(found)
+    if text.endswith("?"):
+        return set(analysis.query_terms(text[:_QUERY_CHARS])) <= set(terms)
+    return _bare_words(text) == _bare_words(prompt)
+
+
+def _bare_words(text: str) -> list[str]:
+    words = (word.strip(_MARKS) for word in text.casefold().split())
+    return [word for word in words if word]
+
+
+def _side_of(found: Content) -> str | None:
+    """Return whether a message asks or answers, by its role; None where it does neither."""
+    data = found.content.get("data")
+    if not isinstance(data, dict) or "role" not in data:
         return None
-    asked = cut(found.text, _ASKED_CHARS)
-    text = f"asked: {asked} Answered: {cut(answer, _ANSWER_CHARS)}"
-    return RecalledMemory(_id_of(reply), found.score, reply, text)
+    # Most prompts meet no message of a conversation.
+    from stratagem.memory.standing import side_of
+
+    return side_of(data)
 
 
 def _text_of(found: Content) -> str:

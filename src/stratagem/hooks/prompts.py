@@ -43,7 +43,7 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
     if not count:
         return ""
     ids = [f"{place}:{memory.id}" for place, memory in best[:count]]
-    files.note_shown([memory.key for _, memory in best[:count]])
+    files.note_shown([key for _, memory in best[:count] for key in memory.keys])
     files.log_injection(
         {
             "event": "prompt",

@@ -130,3 +130,68 @@ def test_a_version_says_where_it_came_from_and_whether_it_is_trusted(tmp_path: P
     assert not {"source", "trust"} & oldest.keys()
     assert "untrusted: from web" in told
     assert "untrusted: from web" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def recalled(path: Path, prompt: str, *messages: tuple[str, str]) -> list[str]:
+    """Log the messages of a session, and return what a prompt is given of them."""
+    with stratagem.open(path) as db:
+        for role, text in messages:
+            db.memory.log("message", {"role": role, "text": text}, session="s")
+        # Vectors are made when a search begins.
+        db.memory.search("anything")
+    reader = DirectReader(str(path), "default", NOW)
+    found = find_memories(reader, prompt, known=(), session="another", floor=0.5)
+    reader.close()
+    return [each.text for each in found]
+
+
+@pytest.mark.parametrize("between", [[], [("tool", "looked it up")], [("system", "Be brief")]])
+def test_a_prompt_is_given_a_logged_question_with_its_answer(
+    tmp_path: Path, between: list[tuple[str, str]]
+) -> None:
+    answer = "5,000 rows, with a pause of 200 ms between them."
+    asked = "How big should the batches be?"
+
+    found = recalled(
+        tmp_path / "memory.db",
+        "how big should the batches be",
+        ("user", asked),
+        *between,
+        ("assistant", answer),
+    )
+
+    assert found == [f"{asked} Answered: {answer}"]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("How big should the batches be?", 0),
+        ("how big should the batches be", 0),
+        ("The batches should be as big as the queue allows", 1),
+    ],
+)
+def test_a_message_that_repeats_the_prompt_is_left_out_unless_it_was_answered(
+    tmp_path: Path, said: str, shown: int
+) -> None:
+    found = recalled(
+        tmp_path / "memory.db",
+        "How big should the batches be?",
+        ("user", said),
+        ("user", "Never mind"),
+        ("assistant", "Fine"),
+    )
+
+    assert found == [said] * shown
+
+
+def test_an_answer_that_is_given_with_its_question_is_not_given_again(tmp_path: Path) -> None:
+    found = recalled(
+        tmp_path / "memory.db",
+        "how big should the batches be",
+        ("user", "How big should the batches be?"),
+        ("assistant", "The batches should be 5,000 rows big."),
+    )
+
+    assert len(found) == 1
+    assert "5,000 rows" in found[0]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import apsw
@@ -101,11 +101,13 @@ class DirectReader:
                 found[sequence] = Content(sequence, at, kind, namespace, key, content, vector)
         return found
 
-    def next_message(self, session: str, label: str, sequence: int) -> Content | None:
-        """Return the next logged event of a session that has a label."""
+    def later_messages(
+        self, session: str, label: str, sequence: int, *, limit: int
+    ) -> Iterator[Content]:
+        """Yield the next logged events of a session that have a label; each is read by itself."""
         facets = (f"{_FACET_MARK}session={session}", f"{_FACET_MARK}label={label}")
-        rows = self._rows("later_with_facets", *facets, sequence)
-        return next(iter(self.contents([rows[0][0]]).values()), None) if rows else None
+        for (later,) in self._rows("later_with_facets", *facets, sequence, limit):
+            yield from self.contents([later]).values()
 
     def records_of(self, kind: str, keys: Sequence[str]) -> list[Content]:
         """Return the records of a kind under some keys, as each branch has them."""

@@ -67,8 +67,8 @@ JOIN subjects s ON s.space = sp.id AND s.key = w.value
 JOIN versions v ON v.subject = s.id AND v.seq_to IS NULL AND v.deleted = 0
 
 -- name: later_with_facets
--- The first event after a sequence that has two facets, on the branch of the event before it.
+-- The first events after a sequence that have two facets, on the branch of the event before them.
 SELECT t.seq FROM tags t CROSS JOIN tags m ON m.tag = ?2 AND m.seq = t.seq
 JOIN versions v ON v.seq = t.seq
 WHERE t.tag = ?1 AND t.seq > ?3 AND v.branch = (SELECT branch FROM versions WHERE seq = ?3)
-ORDER BY t.seq LIMIT 1
+ORDER BY t.seq LIMIT ?4
