@@ -3,7 +3,8 @@
 In a project all writes go to its database, and the namespace `personal` is the person's own;
 `personal/travel` is what that memory calls `travel`. Reads use both: a search returns the best hits
 of both, a recall prefers the project's value, and a list shows first the project's entries, then
-the person's. Each hit names its owner.
+the person's. Each hit names its owner. A status is the project's, with the standing instructions of
+both.
 
 The cursor of a search says how many hits of each were shown ("8+2"). So each page goes on in both
 where the one before ended, whatever had room in it.
@@ -48,7 +49,8 @@ _HOME: Final = "default"
 _SEARCH: Final = "strata_search"
 _RECALL: Final = "strata_recall"
 _LIST: Final = "strata_list"
-_READS: Final = frozenset({_SEARCH, _RECALL, _LIST})
+_STATUS: Final = "strata_status"
+_READS: Final = frozenset({_SEARCH, _RECALL, _LIST, _STATUS})
 # What is done to keys of the project alone, and says which of them are missing.
 _KEYED: Final = frozenset({"strata_forget", "strata_history", "strata_explain_miss", _RECALL})
 # What is done to a namespace as a whole, which `name` names.
@@ -203,6 +205,8 @@ def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: 
     """Answer a call from both memories."""
     if name == _SEARCH:
         return _search(arguments, project, personal)
+    if name == _STATUS:
+        return _status(arguments, project, personal)
     if name == _RECALL and (arguments.get("key") is not None or arguments.get("keys") is not None):
         return _recall(arguments, project, personal)
     return _list(arguments, project, personal)
@@ -331,6 +335,23 @@ def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
         if left:
             answer[name] = left
     return answer
+
+
+def _status(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
+    """Return the project's status with the newest standing instructions of both."""
+    answer, other = project(arguments), personal(arguments)
+    own = [{**each, "owner": PERSONAL} for each in other.get("instructions", ())]
+    if not own:
+        return answer
+    wanted = [*answer["instructions"], *own]
+    wanted.sort(key=lambda each: each["timestamp"], reverse=True)
+    more = (
+        len(wanted) > limits.INSTRUCTIONS_MAX
+        or answer.get("instructions_more")
+        or other.get("instructions_more")
+    )
+    shown = {**answer, "instructions": wanted[: limits.INSTRUCTIONS_MAX]}
+    return shown | {"instructions_more": True} if more else shown
 
 
 def _list(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:

@@ -462,7 +462,10 @@ class TimeRange(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Instruction(DisplayableResult):
-    """A standing instruction or preference; it stands in an entry or in a logged event."""
+    """A standing instruction or preference; it stands in an entry or in a logged event.
+
+    `owner` is there where it is the person's own, beside those of a project.
+    """
 
     text: str
     version: int
@@ -470,6 +473,7 @@ class Instruction(DisplayableResult):
     key: str | None = None
     sequence: int | None = None
     actor: str | None = None
+    owner: Owner | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -514,3 +514,42 @@ def test_what_an_earlier_version_stored_in_a_project_under_such_a_name_is_named_
     assert "'personal/money'" in warnings[0]
     assert f"--db {path}" in warnings[0]
     assert read["value"] == "of the old project"
+
+
+def test_a_status_lists_the_standing_instructions_of_both(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = call(capsys, "status")
+    call(capsys, "store", "units", "Always answer in metres.", "--namespace", "personal")
+    call(capsys, "store", "tests", "Always run the tests before a commit.")
+
+    answer = call(capsys, "status")
+    with pytest.raises(SystemExit):
+        app.root_command().main(["status"], prog_name="stratagem")
+    said = capsys.readouterr().out
+
+    assert before["instructions"] == []
+    assert [(each["text"], each.get("owner")) for each in answer["instructions"]] == [
+        ("Always run the tests before a commit.", None),
+        ("Always answer in metres.", "personal"),
+    ]
+    assert answer["keys"] == before["keys"] + 1
+    assert said.count("personal memory") == 1
+
+
+def test_a_status_lists_the_newest_instructions_and_says_that_there_are_older_ones(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stratagem.open(Path(user_folder()) / "stratagem.db") as db:
+        db.memory.store(
+            items=[{"key": f"i/{n}", "value": f"Always use unit {n}."} for n in range(6)]
+        )
+    with stratagem.open(project / ".stratagem" / "stratagem.db") as db:
+        db.memory.store(
+            items=[{"key": f"i/{n}", "value": f"Always run check {n}."} for n in range(6)]
+        )
+
+    answer = call(capsys, "status")
+
+    assert answer["instructions_more"]
+    assert [each.get("owner") for each in answer["instructions"]] == [None] * 6 + ["personal"] * 4

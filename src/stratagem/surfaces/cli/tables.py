@@ -289,7 +289,9 @@ def show_status(console: Console, answer: Answer) -> None:
         return
     console.print("\nStanding instructions and preferences, newest first:", style="dim")
     for each in wanted:
-        text = Text.assemble(printable(each["text"]), (f"  {when(each['timestamp'])}", "dim"))
+        whose = f" · {each['owner']} memory" if "owner" in each else ""
+        told = f"  {when(each['timestamp'])}{whose}"
+        text = Text.assemble(printable(each["text"]), (told, "dim"))
         console.print(Text("- ") + text, soft_wrap=True)
     if answer.get("instructions_more"):
         console.print("There are older ones; `stratagem search` finds them by their words.")
