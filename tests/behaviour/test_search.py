@@ -182,6 +182,24 @@ def test_a_score_does_not_depend_on_what_else_is_found(call: Call) -> None:
     assert found["part"] == pytest.approx(alone, abs=0.15)
 
 
+@proves("search:nothing")
+@pytest.mark.parametrize(
+    "query", ["what are my standing instructions", "what do I want you to always do"]
+)
+def test_a_search_for_standing_instructions_says_what_lists_them(call: Call, query: str) -> None:
+    said = "status lists the user's standing instructions."
+
+    before = call.search(query=query)
+    call.store(key="units", value="Please answer in metres from now on.")
+    after = call.search(query=query)
+    other = call.search(query="zebra")
+
+    assert after["results"] == []
+    assert said in after["note"].replace("`", "")
+    assert said not in before.get("note", "").replace("`", "")
+    assert said not in other.get("note", "").replace("`", "")
+
+
 @proves("search:floor")
 def test_what_has_next_to_nothing_of_a_query_is_not_found(call: Call) -> None:
     call.store(key="trip", value="Paris trip")

@@ -6,10 +6,12 @@ always something that the caller would have been shown: it is looked up in the v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import View
@@ -17,10 +19,14 @@ from stratagem.memory.kinds import ENTRY, EVENT, entries, logged_events
 from stratagem.memory.listing import live_namespaces
 from stratagem.storage.contract import Reader
 
-__all__ = ["SearchedPart", "explain_nothing"]
+__all__ = ["SearchedPart", "asks_for_instructions", "explain_nothing"]
 
 _NAMES_SAID: Final = 5
 _TAGS_COMPARED: Final = 500
+# How one asks for standing instructions, which rarely have these words themselves.
+_INSTRUCTIONS: Final = deferred_pattern(
+    r"\b(?:instructions?|preferences?|you(?: to)? always|always do)\b", re.IGNORECASE
+)
 _SHOWN_KINDS: Final = {ENTRY: "entries", EVENT: "logged events"}
 
 
@@ -53,6 +59,11 @@ def explain_nothing(reader: Reader, part: SearchedPart) -> str | None:
             f"There are logged events only: strata_history with order 'newest'{place} lists them."
         )
     return None
+
+
+def asks_for_instructions(query: str) -> bool:
+    """Whether a query asks what the user wants from now on, whatever that is."""
+    return _INSTRUCTIONS.search(query) is not None
 
 
 def _shown_kinds(reader: Reader, view: View, namespace: str | None) -> set[str]:

@@ -62,7 +62,7 @@ from stratagem.memory.parameters import (
     Session,
     Tags,
 )
-from stratagem.memory.search_misses import SearchedPart, explain_nothing
+from stratagem.memory.search_misses import SearchedPart, asks_for_instructions, explain_nothing
 from stratagem.memory.standing import STANDING
 from stratagem.parameters import (
     COUNT_ALIASES,
@@ -440,11 +440,14 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             meant = near_words.find_near_words(
                 reader, view, scope.query, spaces=spaces, tags=scope.tags
             )
+            listed = asks_for_instructions(scope.query) and self._instructions(reader, view)
         said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
         if near:
             said.append(self._say_nearest(near))
         elif why and not meant:
             said.append(why)
+        if listed:
+            said.append("strata_status lists the user's standing instructions.")
         return said
 
     def _say_nearest(self, near: Sequence[hits.NamedPlace]) -> str:
