@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.debugging.automation import BestFix, list_best_fixes
 from stratagem.debugging.signatures.codes import codes_at_end
-from stratagem.hooks.fixes import EVIDENCE_KINDS, FixCard, cards_path, write_cards
+from stratagem.hooks.fixes import EVIDENCE_KINDS, FixCard, cards_path, read_cards, write_cards
 from stratagem.hooks.session_files import now
 from stratagem.hooks.settings import HookSettings
 from stratagem.operation import Caller
@@ -51,7 +49,8 @@ def update_cards(runtime: Runtime, settings: HookSettings, branch: str) -> None:
     newest = _newest_evidence(runtime, settings.database, branch)
     if newest is None:
         return
-    if os.path.isfile(path) and _newest_in(path) == newest:
+    about, _ = read_cards(path, "")
+    if about is not None and about["newest"] == newest:
         return
     live = runtime.foundation.store.reader().branches.by_name(branch)
     caller = Caller("hook", branch=branch if live else "default", can_switch=False)
@@ -71,14 +70,6 @@ def _newest_evidence(runtime: Runtime, database: str, branch: str) -> int | None
     except UnreadableError:
         return None
     return newest
-
-
-def _newest_in(path: str) -> int | None:
-    from stratagem.hooks.session_files import read_lines
-
-    head = next(iter(read_lines(path, 1 << 30)), {})
-    newest = head.get("newest")
-    return newest if isinstance(newest, int) else None
 
 
 def _card(known: BestFix) -> FixCard:

@@ -32,6 +32,9 @@ from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
 
 __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", "write_cards"]
 
+# What a file of cards begins with: one of another format counts as none, and is made again. To be
+# raised whenever a card has other fields, or the rules change by which one of them is made.
+_FORMAT: Final = 2
 # What makes cards old: records of these kinds.
 EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
@@ -57,7 +60,7 @@ class FixCard(NamedTuple):
     headlines: list[dict[str, Any]]
     final: float
     reliability: float
-    codes: Sequence[str] = ()
+    codes: Sequence[str]
 
 
 def cards_path(database: str, branch: str) -> str:
@@ -70,25 +73,33 @@ def write_cards(path: str, newest: int, bucket: str, cards: Sequence[FixCard]) -
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     aside = f"{path}.{os.getpid()}"
     with open(aside, "w", encoding="utf-8", errors="surrogatepass") as file:
-        file.write(json.dumps({"newest": newest, "env_bucket": bucket}) + "\n")
+        about = {"format": _FORMAT, "newest": newest, "env_bucket": bucket}
+        file.write(json.dumps(about) + "\n")
         file.writelines(f"{card.words}\t{json.dumps(card[1:])}\n" for card in cards)
     os.replace(aside, path)
 
 
 def read_cards(path: str, text: str) -> tuple[dict[str, Any] | None, list[FixCard]]:
-    """Return what cards are about, and those whose words a text has; None where there are none."""
+    """Return what cards are about, and those whose words a text has; None where there are none.
+
+    Cards of another format are none.
+    """
     try:
         with open(path, encoding="utf-8", errors="surrogatepass") as file:
             head, *lines = file.read().split("\n")
-    except OSError:
+        about = json.loads(head)
+    except (OSError, ValueError):
+        return None, []
+    if about.get("format") != _FORMAT:
         return None, []
     lower = text.lower()
     found = []
     for line in lines:
         words, _, rest = line.partition("\t")
         if rest and all(word in lower for word in words.split(" ")):
-            found.append(FixCard(words, *json.loads(rest)))
-    return json.loads(head), found
+            # What a later version has added behind them says nothing here.
+            found.append(FixCard(words, *json.loads(rest)[: len(FixCard._fields) - 1]))
+    return about, found
 
 
 def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import stratagem
 from stratagem.hooks.clients import HookEvent
-from stratagem.hooks.fixes import FixCard, find_fix, read_cards, write_cards
+from stratagem.hooks.fix_cards import refresh_cards
+from stratagem.hooks.fixes import FixCard, cards_path, find_fix, read_cards, write_cards
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings, read_settings
 
@@ -31,11 +33,18 @@ def answer_to(settings: HookSettings, *, known: str, failure: str) -> str:
         )
         assert added.solution_id is not None
         db.debugging.record_outcome(added.solution_id, True, "auto")
-    event = HookEvent(
+    return find_fix(failed_with(settings, failure), settings, session_files(settings, "s"))
+
+
+def failed_with(settings: HookSettings, output: str) -> HookEvent:
+    return HookEvent(
         "claude-code", "PostToolUse", "tool", "s", settings.folder, tool="Bash",
-        arguments={"command": "make"}, output=failure, failed=True,
+        arguments={"command": "make"}, output=output, failed=True,
     )  # fmt: skip
-    return find_fix(event, settings, SessionFiles(settings.database, "claude-code", "s"))
+
+
+def session_files(settings: HookSettings, session: str) -> SessionFiles:
+    return SessionFiles(settings.database, "claude-code", session)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +82,45 @@ def test_the_same_error_is_answered_with_its_fix(
     assert STEPS[0] in answer_to(settings, known=known, failure=failure)
 
 
-def test_cards_that_were_written_without_codes_are_read(tmp_path: Path) -> None:
-    path = str(tmp_path / "fixes.tsv")
+def test_cards_of_another_format_are_made_again(settings: HookSettings) -> None:
+    known, other = "The start failed with E2000", "The start failed with E1234"
+    assert STEPS[0] in answer_to(settings, known=known, failure=known)
+    path = Path(cards_path(settings.database, "default"))
+    head, card, _ = path.read_text().split("\n")
+    older = json.loads(head)
+    del older["format"]
+    words, _, rest = card.partition("\t")
+    path.write_text(f"{json.dumps(older)}\n{words}\t{json.dumps(json.loads(rest)[:-1])}\n")
+
+    answer = find_fix(failed_with(settings, other), settings, session_files(settings, "next"))
+
+    assert answer == ""
+    assert path.read_text().split("\n") == [head, card, ""]
+
+
+def test_cards_of_another_format_are_made_again_at_the_end_of_a_turn(
+    settings: HookSettings,
+) -> None:
+    known = "The start failed with E2000"
+    assert STEPS[0] in answer_to(settings, known=known, failure=known)
+    path = Path(cards_path(settings.database, "default"))
+    written = path.read_text()
+    for changed in (written.replace('"format": ', '"format": 9'), "", "{"):
+        path.write_text(changed)
+
+        refresh_cards(settings, "default")
+
+        assert path.read_text() == written
+
+
+def test_what_a_later_version_added_to_a_card_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "fixes.tsv"
     card = FixCard("e2000", "i", "s", "title", STEPS, "why", "f", [], 1.0, 0.9, ["e2000"])
-    write_cards(path, 7, "here", [card._replace(codes=())])
-    older = (tmp_path / "fixes.tsv").read_text().replace(", []]", "]")
-    (tmp_path / "fixes.tsv").write_text(older)
+    write_cards(str(path), 7, "here", [card])
+    path.write_text(path.read_text().replace('["e2000"]]', '["e2000"], "more", 5]'))
 
-    about, cards = read_cards(path, "it ended with E2000")
+    about, cards = read_cards(str(path), "it ended with E2000")
 
-    assert about == {"newest": 7, "env_bucket": "here"}
-    assert [each.codes for each in cards] == [()]
+    assert about is not None
+    assert (about["newest"], about["env_bucket"]) == (7, "here")
+    assert cards == [card]
