@@ -18,7 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stratagem.capture.spool_files import hooks_folder
-from stratagem.debugging.signatures import agreement, fingerprint_and_headlines, is_bare_status
+from stratagem.debugging.signatures import (
+    agreement,
+    fingerprint_and_headlines,
+    is_bare_status,
+    stated_codes,
+)
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
@@ -34,7 +39,7 @@ __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", 
 
 # What a file of cards begins with: one of another format counts as none, and is made again. To be
 # raised whenever a card has other fields, or the rules change by which one of them is made.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 # What makes cards old: records of these kinds.
 EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
@@ -47,7 +52,7 @@ class FixCard(NamedTuple):
     """The best fix of an incident, for this environment.
 
     `words` are those of its headline, in small letters; `final` is what it was ranked by.
-    `codes` are those that its error ends in: signatures do not have them.
+    `codes` are those that its error states: signatures do not have them.
     """
 
     words: str
@@ -136,18 +141,16 @@ def _is_old(database: str, branch: str, newest: int) -> bool:
 def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
     if not cards or is_bare_status(error):
         return
-    from stratagem.debugging.signatures.codes import are_other_codes, codes_at_end
+    from stratagem.debugging.signatures.codes import are_other_codes
     from stratagem.debugging.signatures.headlines import Headline
 
-    codes = codes_at_end(error)
     fingerprint, headlines = fingerprint_and_headlines(error)
     for card in cards:
-        if are_other_codes(codes, card.codes):
-            continue
         known = [Headline.from_dict(each) for each in card.headlines]
         agreed = agreement(headlines, known).name if known and headlines else "NONE"
         same_signature = fingerprint == card.fingerprint if fingerprint else False
-        if agreed == "SAME" or (same_signature and agreed != "OF_OTHERS"):
+        is_same = agreed == "SAME" or (same_signature and agreed != "OF_OTHERS")
+        if is_same and not are_other_codes(stated_codes(error), card.codes):
             yield card
 
 

@@ -14,6 +14,7 @@ from stratagem.hooks.fixes import FixCard, cards_path, find_fix, read_cards, wri
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings, read_settings
 
+DENIED = "botocore.exceptions.ClientError: access to the bucket is denied"
 STEPS = ["Renew the licence of the build server"]
 
 
@@ -53,6 +54,10 @@ def session_files(settings: HookSettings, session: str) -> SessionFiles:
         ("E2000", "E1234"),
         ("The start failed with E2000", "The start failed with E1234"),
         ("Error: ORA-00942", "Error: ORA-01017"),
+        (
+            "The service did not start\nError code: 0x80070005",
+            "The service did not start\nError code: 0x80004005",
+        ),
         ("HTTP 500", "HTTP 500"),
         ("HTTP 500", "HTTP 502"),
         ("Command failed: exit code 1", "Command failed: exit code 1"),
@@ -74,6 +79,10 @@ def test_a_code_is_not_answered_with_the_fix_of_another_nor_a_bare_status(
             "ModuleNotFoundError: No module named 'yaml'",
             "HTTP 500\nModuleNotFoundError: No module named 'yaml'",
         ),
+        (f"{DENIED}\nREQ-118273", f"{DENIED}\nREQ-993817"),
+        (f"{DENIED}\nrequest failed with req-118273", f"{DENIED}\nrequest failed with req-993817"),
+        (f"abc1234\n{DENIED}", f"def5678\n{DENIED}"),
+        (f"{DENIED}\nexited with code 0x80070005", f"{DENIED}\nnpm error code ELIFECYCLE"),
     ],
 )
 def test_the_same_error_is_answered_with_its_fix(

@@ -49,6 +49,7 @@ __all__ = [
     "signature",
     "signature_fields",
     "state_other_codes",
+    "stated_codes",
 ]
 
 VERSION: Final = 5
@@ -129,10 +130,22 @@ def find_codes(text: str) -> frozenset[str]:
 
 
 def state_other_codes(one: str, other: str) -> bool:
-    """Say whether two texts end in codes, and in different ones."""
+    """Say whether the errors of two texts state codes (`failed with E1234`), and different ones."""
     from stratagem.debugging.signatures import codes
 
-    return codes.state_other_codes(one, other)
+    mine = stated_codes(one)
+    return bool(mine) and codes.are_other_codes(mine, stated_codes(other))
+
+
+def stated_codes(text: str) -> frozenset[str]:
+    """Return the codes that the error of a text states, in its own line or in one of their own.
+
+    Signatures do not have them: at the end of a message they look like values. What another line
+    ends in is no code of this error: the number of a request, or a commit.
+    """
+    from stratagem.debugging.signatures import extraction
+
+    return extraction.stated_codes(text)
 
 
 def is_bare_status(text: str) -> bool:

@@ -21,8 +21,9 @@ __all__ = [
     "codes_at_end",
     "find_codes",
     "gives_message",
+    "has_codes",
     "is_bare_status",
-    "state_other_codes",
+    "is_code_line",
     "without_codes",
 ]
 
@@ -80,6 +81,11 @@ _STATES: Final = re.compile(
 )
 _STATES_CHARS_MAX: Final = 20
 _ENDS: Final = re.compile(r"[.!?]?\s*(?:$|\n)")
+_CODE_LINE: Final = re.compile(
+    r"\s*+(?:(?:error|exit|fault|result|return|status) )?(?:code|err|errno|error|fault|hresult"
+    r"|reason|result|sqlstate|status|winerror)\s*+[:=]?\s*+[^\s:=]{2,40}+\s*$",
+    re.IGNORECASE,
+)
 # Articles of Microsoft's knowledge base; `kb` is a unit otherwise.
 _KB: Final = re.compile(r"kb\d{6,8}$")
 # What stands behind a code is its message where a colon parts them.
@@ -104,6 +110,11 @@ def find_codes(text: str) -> frozenset[str]:
     return frozenset(codes)
 
 
+def has_codes(text: str) -> bool:
+    """Say whether a text has any code, however many."""
+    return next(_codes(text), None) is not None
+
+
 def code_parts(code: str) -> frozenset[str]:
     """Return a code, what words may be left of it in a headline, and what announces codes."""
     return frozenset({code, *_PART.findall(code), *_ANNOUNCED})
@@ -125,23 +136,21 @@ def gives_message(text: str) -> bool:
     return _LABELLED_MESSAGE.match(without_codes(text)) is not None
 
 
-def state_other_codes(one: str, other: str) -> bool:
-    """Say whether two texts end in codes, as in `failed with E1234`, and in different ones.
-
-    Elsewhere in a sentence it may be the number of an order, which is a value.
-    """
-    return are_other_codes(codes_at_end(one), codes_at_end(other))
-
-
 def are_other_codes(one: Collection[str], other: Collection[str]) -> bool:
-    """Say the same of the codes that two texts end in."""
+    """Say whether two errors state codes, and none that both have."""
     return bool(one and other) and set(one).isdisjoint(other)
 
 
-# A question is compared with many incidents.
-@cache_texts(8)
+def is_code_line(line: str) -> bool:
+    """Say whether a line only states the code of an error: `Error code: 0x80070005`."""
+    return _CODE_LINE.match(line) is not None
+
+
 def codes_at_end(text: str) -> frozenset[str]:
-    """Return the codes that a line of a text ends in, where what stands before announces one."""
+    """Return the codes that a line of a text ends in, where what stands before announces one.
+
+    Elsewhere in a sentence it may be the number of an order, which is a value.
+    """
     return frozenset(
         code
         for code, found in _codes(text)

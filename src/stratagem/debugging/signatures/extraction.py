@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stratagem import redaction
-from stratagem.debugging.signatures import error_lines, frames, heads, lines, stacks
+from stratagem.debugging.signatures import codes, error_lines, frames, heads, lines, stacks
 from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
 from stratagem.debugging.signatures.headlines import (
     Headline,
@@ -22,7 +22,14 @@ from stratagem.debugging.signatures.headlines import (
 from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise, packages
 from stratagem.function_cache import cache_texts
 
-__all__ = ["find_error", "find_headlines", "headline", "signature", "signature_and_headlines"]
+__all__ = [
+    "find_error",
+    "find_headlines",
+    "headline",
+    "signature",
+    "signature_and_headlines",
+    "stated_codes",
+]
 
 _CHARS_MAX: Final = 2_000
 _HEADLINE_CHARS_MAX: Final = 200
@@ -117,6 +124,20 @@ def headline(text: str) -> str:
 def find_headlines(text: str) -> list[Headline]:
     """Return the headlines of the error of a text and of its causes, newest first."""
     return _headlines_of(redaction.mask(_find_masked_error(text)))
+
+
+# A question is compared with many incidents.
+@cache_texts(8)
+def stated_codes(text: str) -> frozenset[str]:
+    """Return the codes that the error of a text ends in, or that a line of their own states."""
+    error = text if len(text) <= _ERROR_CHARS_MAX else find_error(text)
+    # Most have none, and need not be read again.
+    if not codes.has_codes(error):
+        return frozenset()
+    error = redaction.mask(_find_masked_error(error))
+    said = [each.head for each in _parse_errors(error, for_headline=True)]
+    said += [line.text for line in _read_error(error) if codes.is_code_line(line.text)]
+    return codes.codes_at_end("\n".join(said))
 
 
 def _headlines_of(masked: str) -> list[Headline]:
