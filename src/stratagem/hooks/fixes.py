@@ -39,7 +39,7 @@ __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", 
 
 # What a file of cards begins with: one of another format counts as none, and is made again. To be
 # raised whenever a card has other fields, or the rules change by which one of them is made.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 # What makes cards old: records of these kinds.
 EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
@@ -109,7 +109,7 @@ def read_cards(path: str, text: str) -> tuple[dict[str, Any] | None, list[FixCar
 
 def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
     """Return the best fix for a failure, as a text, and remember that it was shown."""
-    error = strip_marked(event.output)[-_ERROR_CHARS_MAX:]
+    error = _without_colours(strip_marked(event.output)[-_ERROR_CHARS_MAX:])
     branch = memory_branch(settings)
     path = cards_path(settings.database, branch)
     about, cards = read_cards(path, error)
@@ -127,6 +127,14 @@ def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> s
     if best is None or about is None or _was_shown(files, best):
         return ""
     return _show(best, about["env_bucket"], event, settings, files)
+
+
+def _without_colours(text: str) -> str:
+    if "\x1b" not in text:
+        return text
+    from stratagem.debugging.signatures import lines
+
+    return lines.plain(text)
 
 
 def _is_old(database: str, branch: str, newest: int) -> bool:

@@ -60,6 +60,7 @@ def session_files(settings: HookSettings, session: str) -> SessionFiles:
         ),
         ("HTTP 500", "HTTP 500"),
         ("HTTP 500", "HTTP 502"),
+        ("HTTP 500", "\x1b[31mHTTP 500\x1b[0m"),
         ("Command failed: exit code 1", "Command failed: exit code 1"),
     ],
 )
@@ -67,6 +68,47 @@ def test_a_code_is_not_answered_with_the_fix_of_another_nor_a_bare_status(
     settings: HookSettings, known: str, failure: str
 ) -> None:
     assert answer_to(settings, known=known, failure=failure) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The start failed: {}",
+        "The start failed (error {})",
+        "The start failed [{}]",
+        "The start failed, code={}",
+        "The start failed with code ({})",
+        "The start failed with error #{}",
+        "The start failed with result {}",
+        "The start failed with status {}",
+        "The start failed with '{}'",
+        "The start failed with `{}`",
+        "The start failed with {},",
+        "The start failed with {};",
+        "The start failed with {} (see log)",
+        "The start failed with\t{}\r",
+        "\x1b[31mThe start failed with {}\x1b[0m",
+        "The start failed with \x1b[1m{}\x1b[0m",
+    ],
+)
+def test_a_code_decides_however_it_is_written(settings: HookSettings, said: str) -> None:
+    known = said.format("E2000")
+
+    other = answer_to(settings, known=known, failure=said.format("E1234"))
+    same = find_fix(failed_with(settings, known), settings, session_files(settings, "next"))
+
+    assert other == ""
+    assert STEPS[0] in same
+
+
+def test_colours_within_a_word_do_not_hide_an_error(settings: HookSettings) -> None:
+    failure = "\x1b[1mModuleNot\x1b[31mFoundError\x1b[0m: No module named 'ya\x1b[1mml\x1b[0m'"
+
+    answer = answer_to(
+        settings, known="ModuleNotFoundError: No module named 'yaml'", failure=failure
+    )
+
+    assert STEPS[0] in answer
 
 
 @pytest.mark.parametrize(

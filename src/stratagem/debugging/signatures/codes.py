@@ -75,12 +75,17 @@ _ANNOUNCED: Final = frozenset(
 _LABELLED_MESSAGE: Final = re.compile(
     r"\s*+[\w.]{0,80}(?:error|exception|fatal|panic):\s++\w", re.IGNORECASE
 )
-# At most 20 characters: what stands before a code.
+# At most 30 characters: what stands before a code.
 _STATES: Final = re.compile(
-    r"(?:^|\n|\b(?:with|error|code|fault|alarm|failure))[\s:]*$", re.IGNORECASE
+    r"(?:(?:^|\n)[\s:]*|\b(?:with|error|code|fault|alarm|failure|failed|status|result|reason)[\s:=]*)"
+    r"[#(\[{<'\"`]{0,3}$",
+    re.IGNORECASE,
 )
-_STATES_CHARS_MAX: Final = 20
-_ENDS: Final = re.compile(r"[.!?]?\s*(?:$|\n)")
+_STATES_CHARS_MAX: Final = 30
+# Behind it only marks, and at most a remark in brackets.
+_ENDS: Final = re.compile(
+    r"[)\]}>'\"`]{0,3}[.,;:!?]{0,3}(?:[ \t]{1,8}\([^()\n]{0,80}\)[.,;!?]?)?[^\S\n]*+(?:\n|$)"
+)
 _CODE_LINE: Final = re.compile(
     r"\s*+(?:(?:error|exit|fault|result|return|status) )?(?:code|err|errno|error|fault|hresult"
     r"|reason|result|sqlstate|status|winerror)\s*+[:=]?\s*+[^\s:=]{2,40}+\s*$",

@@ -132,7 +132,7 @@ def stated_codes(text: str) -> frozenset[str]:
     """Return the codes that the error of a text ends in, or that a line of their own states."""
     error = text if len(text) <= _ERROR_CHARS_MAX else find_error(text)
     # Most have none, and need not be read again.
-    if not codes.has_codes(error):
+    if not codes.has_codes(lines.plain(error)):
         return frozenset()
     error = redaction.mask(_find_masked_error(error))
     said = [each.head for each in _parse_errors(error, for_headline=True)]
