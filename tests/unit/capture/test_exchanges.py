@@ -195,3 +195,22 @@ def test_an_answer_that_is_given_with_its_question_is_not_given_again(tmp_path: 
 
     assert len(found) == 1
     assert "5,000 rows" in found[0]
+
+
+def test_a_question_that_a_plain_text_follows_does_not_hide_other_memories(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    stratagem.open(path).close()
+    question = {"role": "user", "content": ASKED}
+    Spool(str(path)).put(
+        {"do": "log", "event": "message", "data": question, "source": "user", "key": "one"}
+    )
+    with stratagem.open(path) as db:
+        session = db.memory.search("puffins nest", k=1).results[0].session
+        db.memory.log("message", "just a text", session=session)
+        db.memory.store("puffins", "The puffins nest on the cliffs in the northern summer")
+    reader = DirectReader(str(path), "default", NOW)
+
+    found = find_memories(reader, ASKED, known=(), session="another", floor=0.1)
+
+    reader.close()
+    assert [each.id for each in found] == ["default/puffins"]
