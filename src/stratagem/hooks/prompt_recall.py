@@ -19,7 +19,7 @@ is left out where nothing was.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from stratagem import limits
@@ -109,13 +109,19 @@ def find_memories(
     rows = reader.matches(
         analysis.match_expression(asked), without_facet=UNTRUSTED, limit=4 * _CANDIDATES
     )
-    sequences = list(dict.fromkeys(sequence for sequence, _passage, _score in rows))
-    contents = reader.contents(sequences[:_CANDIDATES])
+    passages: dict[int, list[int]] = {}
+    for sequence, passage, _score in rows:
+        passages.setdefault(sequence, []).append(passage)
+    contents = reader.contents(list(passages)[:_CANDIDATES])
     usable = [each for each in contents.values() if _is_usable(each, session)]
     thrown_away = _thrown_away(reader, usable)
     rarity = {term: math.log1p(total / (1 + counts[term])) for term in terms}
     judge = _Judge(reader, prompt, set(terms) - set(asked), rarity)
-    found = [judge.judge(each) for each in usable if each.content.get("capture") not in thrown_away]
+    found = [
+        judge.judge(each, passages[each.sequence])
+        for each in usable
+        if each.content.get("capture") not in thrown_away
+    ]
     good = sorted((each for each in found if each.score >= floor), key=lambda each: -each.score)
     shown = set(known)
     memories = []
@@ -200,6 +206,35 @@ def _text_of(found: Content) -> str:
     return " ".join(plain_words(value).split())
 
 
+def _passages_of(found: Content, text: str, matched: Sequence[int]) -> Iterator[str]:
+    """Yield the passages that may answer: all of a text, of a very long one those that matched."""
+    if len(text) <= limits.INDEXED_CHARS_MAX:
+        yield from (text[begin:end] for begin, end in parts(text))
+        return
+    indexed = _indexed_text(found)
+    spans = parts(indexed)
+    # A command must not wait for all of a book.
+    room = limits.INDEXED_CHARS_MAX
+    for begin, end in (spans[number] for number in matched if number < len(spans)):
+        room -= end - begin
+        if room < 0:
+            break
+        part = indexed[begin:end]
+        yield from (" ".join(part[first:last].split()) for first, last in parts(part))
+
+
+def _indexed_text(found: Content) -> str:
+    """Return what a memory is found by, as the index has it: passages are numbered in that."""
+    value = found.content["value" if found.kind == "entry" else "data"]
+    if isinstance(value, str):
+        return value
+    # An object of a hundred pages is rare, and this takes a while.
+    from stratagem.engine import values
+    from stratagem.memory import kinds
+
+    return values.text_of(value) if found.kind == "entry" else kinds.event_text(value)
+
+
 def _id_of(found: Content) -> str:
     return f"{found.namespace}/{found.key}" if found.key else f"@{found.sequence}"
 
@@ -234,14 +269,15 @@ class _Judge:
         if reader.embedder == MODEL_NAME:
             self._vector = embed_text(analysis.leave_out(prompt[:_QUERY_CHARS], common))
 
-    def judge(self, found: Content) -> RecalledMemory:
-        """Return a memory by the passage of it that answers best, and how well that does."""
-        # A command must not wait for all of a book.
-        text = _text_of(found)[: limits.INDEXED_CHARS_MAX]
+    def judge(self, found: Content, matched: Sequence[int]) -> RecalledMemory:
+        """Return a memory by the passage of it that answers best, and how well that does.
+
+        `matched` are the numbers of its passages that were found, best first.
+        """
+        text = _text_of(found)
         title = found.key or found.content.get("event") or ""
         best, shown = -1.0, ""
-        for begin, end in parts(text):
-            passage = text[begin:end]
+        for passage in _passages_of(found, text, matched):
             present = analysis.find_terms(f"{title} {passage}", self._asked)
             covered = self._coverage.of(present)
             if covered > best:

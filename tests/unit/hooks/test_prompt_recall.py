@@ -1,0 +1,60 @@
+"""A prompt is answered by the passage of a memory that was found, wherever that stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratagem
+from stratagem import limits
+from stratagem.hooks.prompt_recall import find_memories
+from stratagem.storage.sqlite.direct_reader import DirectReader
+
+ANSWER = "The violet canoe of Amara is kept in the chapel."
+PROMPT = "Where is the violet canoe of Amara kept, in the chapel?"
+# White space that is shown as one space moves all borders of passages.
+FILLER = "The ferry leaves the harbour\n\n\n   at nine in the morning. "
+BOOK = FILLER * (3 * limits.INDEXED_CHARS_MAX // len(FILLER))
+# In microseconds; nothing here expires.
+NOW = 1_800_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"{FILLER * 20}{ANSWER} {FILLER * 20}",
+        f"{BOOK}{ANSWER} {FILLER * 200}",
+        {"chapters": [BOOK, f"{FILLER * 200}{ANSWER} {FILLER * 200}"]},
+    ],
+    ids=["short", "long", "object"],
+)
+def test_the_passage_of_an_entry_that_answers_is_shown(tmp_path: Path, value: Any) -> None:
+    path = tmp_path / "memory.db"
+    with stratagem.open(path) as db:
+        db.memory.store("book", value)
+        for number in range(30):
+            db.memory.store(f"note{number}", f"Lunch note {number}")
+    reader = DirectReader(str(path), "default", NOW)
+
+    [found] = find_memories(reader, PROMPT, known=(), session="another", floor=0.5)
+
+    reader.close()
+    assert ANSWER in found.text
+    assert "  " not in found.text
+
+
+def test_the_passage_of_a_message_that_answers_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with stratagem.open(path) as db:
+        data = {"role": "assistant", "content": f"{BOOK}{ANSWER} {FILLER * 200}", "tokens": 7}
+        db.memory.log("message", data, session="earlier")
+        for number in range(30):
+            db.memory.store(f"note{number}", f"Lunch note {number}")
+    reader = DirectReader(str(path), "default", NOW)
+
+    [found] = find_memories(reader, PROMPT, known=(), session="another", floor=0.5)
+
+    reader.close()
+    assert ANSWER in found.text
