@@ -18,12 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stratagem.capture.spool_files import hooks_folder
-from stratagem.debugging.signatures import (
-    agreement,
-    fingerprint_and_headlines,
-    is_bare_status,
-    stated_codes,
-)
+from stratagem.debugging.signatures import agreement, fingerprint_and_headlines, stated_codes
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
@@ -147,11 +142,13 @@ def _is_old(database: str, branch: str, newest: int) -> bool:
 
 
 def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
-    if not cards or is_bare_status(error):
+    if not cards:
         return
-    from stratagem.debugging.signatures.codes import are_other_codes
+    from stratagem.debugging.signatures.codes import are_other_codes, gives_cause, is_bare_status
     from stratagem.debugging.signatures.headlines import Headline
 
+    if is_bare_status(error) and not gives_cause(error):
+        return
     fingerprint, headlines = fingerprint_and_headlines(error)
     for card in cards:
         known = [Headline.from_dict(each) for each in card.headlines]

@@ -20,6 +20,7 @@ __all__ = [
     "code_parts",
     "codes_at_end",
     "find_codes",
+    "gives_cause",
     "gives_message",
     "has_codes",
     "is_bare_status",
@@ -67,6 +68,13 @@ _BARE_STATUS: Final = re.compile(
     r"|\d{1,3})(?:[\s:,.()!?-]+|$))+"
 )
 _STATUS_CHARS_MAX: Final = 60
+# At most 60 characters: of the same words, what failed and why. Beside a number, or `HTTP`, they
+# only name the status.
+_CAUSE: Final = re.compile(
+    r"(?i)\bcommand\s+not\s+found\b|^(?!.*\bhttps?\b)\D*\b(?:build|code|gateway|job|process|request"
+    r"|response|server|service|step)\b\D*\b(?:not\s+found|(?<!gateway )timeout|forbidden"
+    r"|unauthorized)\b\D*$"
+)
 _PART: Final = re.compile(r"[a-z]+|\d+|[a-z0-9]+")
 _ANNOUNCED: Final = frozenset(
     {"code", "err", "errno", "error", "hresult", "msg", "sqlstate", "winerror"}
@@ -101,6 +109,15 @@ def is_bare_status(text: str) -> bool:
     """Say whether a text says no more than that something failed: `HTTP 500`, `exit code 1`."""
     line = text.strip()
     return len(line) <= _STATUS_CHARS_MAX and _BARE_STATUS.fullmatch(line) is not None
+
+
+def gives_cause(text: str) -> bool:
+    """Say whether a bare status tells what failed, and why: `service: command not found`.
+
+    The same words are the same problem then, which they are not in `HTTP 404 Not Found`.
+    """
+    line = text.strip()
+    return len(line) <= _STATUS_CHARS_MAX and _CAUSE.search(line) is not None
 
 
 # Of twenty known errors, and again for the next one that is asked about.
