@@ -23,6 +23,7 @@ __all__ = [
     "add_note",
     "add_reading_note",
     "chars_of",
+    "check_begin",
     "cursor_refusal",
     "fit_hits",
     "fit_list",
@@ -118,6 +119,22 @@ def cursor_refusal(**details: Any) -> ValidationFailed:
         hint="Pass `next` of an earlier answer as it is; leave the cursor out to start "
         "from the beginning.",
     )
+
+
+def check_begin(begin: int, chars: int, noun: str) -> None:
+    """Refuse a cursor past the last character of something: nothing is there to be read.
+
+    No answer gives such a cursor, since one that shows the last character has no `next`.
+    """
+    if begin and begin >= chars:
+        raise ValidationFailed(
+            f"The {noun} has {plural(chars, 'character')}: there is none at cursor {begin}.",
+            field="cursor",
+            invalid_value=str(begin),
+            limit=chars,
+            hint="Pass `next` of an earlier answer, or a smaller number; leave the cursor out to "
+            "read from the beginning.",
+        )
 
 
 def plain(answer: Any) -> Any:
@@ -264,6 +281,7 @@ def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, A
     if begin == 0 and chars_of(value) <= room:
         return answer
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    check_begin(begin, len(text), "value")
     piece = piece_of(text, begin, room)
     end = begin + len(piece)
     cut = answer | {"value": piece, "truncated": end < len(text)}

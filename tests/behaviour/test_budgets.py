@@ -208,3 +208,41 @@ def test_a_cursor_that_no_answer_gave_is_refused(call: Call, cursor: str) -> Non
     ):
         refused = call.refusal(name, **arguments, cursor=cursor)
         assert (refused["error"], refused["details"]["field"]) == ("validation_error", "cursor")
+
+
+@proves("budget:limits", "input:values")
+@pytest.mark.parametrize("cursor", ["10", "999"])
+def test_a_cursor_past_the_end_of_a_value_is_refused_with_its_length(
+    call: Call, cursor: str
+) -> None:
+    call.store(key="city", value="Gothenburg")
+
+    refused = call.refusal("strata_recall", key="city", cursor=cursor)
+
+    details = refused["details"]
+    assert (refused["error"], details["field"], details["limit"]) == (
+        "validation_error",
+        "cursor",
+        10,
+    )
+    assert "10 characters" in refused["message"]
+    assert "leave the cursor out" in refused["hint"]
+    assert call.recall(key="city", cursor="9")["value"] == "g"
+
+
+@proves("budget:limits", "input:values")
+def test_a_cursor_past_the_last_of_several_keys_is_refused(call: Call) -> None:
+    call.store(key="a", value=1)
+
+    refused = call.refusal("strata_recall", keys=["a", "b"], cursor="2")
+
+    assert (refused["details"]["field"], refused["details"]["limit"]) == ("cursor", 2)
+
+
+@proves("budget:limits", "input:values")
+def test_a_cursor_past_the_end_of_an_explanation_is_refused(call: Call) -> None:
+    call("create_concept", name="Tide", explanation="Water rises and falls.", area="Sea")
+
+    refused = call.refusal("get_concept", concept_id="Tide", cursor="500")
+
+    assert (refused["details"]["field"], refused["details"]["limit"]) == ("cursor", 22)

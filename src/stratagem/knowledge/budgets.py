@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stratagem.answers import add_note, chars_of, fit_list, is_whole, piece_of, take_fitting
+from stratagem.answers import (
+    add_note,
+    chars_of,
+    check_begin,
+    fit_list,
+    is_whole,
+    piece_of,
+    take_fitting,
+)
 from stratagem.deferred_tuples import NamedTuple
 
 __all__ = [
@@ -73,6 +81,7 @@ def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:
     concept = dict(answer["concept"])
     history = concept.pop("explanation_history", None)
     text = concept["explanation"]
+    check_begin(begin, len(text), "explanation")
     around = answer | {"concept": concept | {"explanation": ""}}
     room = max(chars_max - chars_of(around) - _NOTE_CHARS, _ROOM_MIN)
     piece = piece_of(text, begin, room)

@@ -13,6 +13,7 @@ from stratagem import limits
 from stratagem.answers import (
     add_note,
     chars_of,
+    cursor_refusal,
     fit_list,
     fit_value,
     is_whole,
@@ -268,6 +269,8 @@ def fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
     if "results" not in answer:
         return fit_value(answer, chars_max, begin) if answer["found"] else answer
     keys = list(dict.fromkeys(given["keys"]))
+    if begin and begin >= len(keys):
+        raise cursor_refusal(limit=len(keys))
     page = set(keys[begin:])
     shown = [each for each in answer["results"] if each["key"] in page]
     room = chars_max - chars_max // 4
