@@ -13,12 +13,20 @@ where the one before ended, whatever had room in it.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import cursor_refusal, fit_hits, read_cursor, whole
+from stratagem.answers import (
+    NOTHING_MATCHES,
+    cursor_refusal,
+    fit_hits,
+    read_cursor,
+    say_end,
+    whole,
+)
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 
@@ -71,6 +79,8 @@ _AND: Final = "+"
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # Of an answer's room, so much is the person's.
 _PERSONAL_SHARE: Final = 4
+# A namespace as a note names it.
+_NAMED: Final = re.compile(r"(?<=\bnamespace )'([^'\n]{1,600})'")
 # What is only true of the project's own database.
 _OF_ONE: Final = ("branch", "as_of", "transaction")
 
@@ -243,13 +253,14 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
 
     # No memory is entered at a later place.
     follows = more and max(_read_places(next_of(len(hits)))) <= limits.SEARCH_OFFSET_MAX
+    ended_at = None if hits else of_project.total + of_person.total or None
     answer = {
         **of_project.first,
         "results": hits,
         "truncated": more or of_project.last["truncated"] or of_person.last["truncated"],
         "next": next_of(len(hits)) if follows else None,
-        "note": _note_of(of_project, of_person),
-        "ended_at": None if hits else of_project.total + of_person.total or None,
+        "note": say_end(ended_at) if ended_at else _note_of(of_project, of_person),
+        "ended_at": ended_at,
     }
     room = arguments.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
     branch = answer.get("branch", _HOME)
@@ -276,8 +287,8 @@ def _hits_after(
     """
     first = begin - begin % _SORTED_TOGETHER
     end = begin + count + -(begin + count) % _SORTED_TOGETHER
-    answers = list(_answers(call, arguments, first, end))
-    found = [hit for answer in answers for hit in _of(answer, owner)["results"]]
+    answers = [_of(answer, owner) for answer in _answers(call, arguments, first, end)]
+    found = [hit for answer in answers for hit in answer["results"]]
     ordered = [
         hit
         for block in range(0, len(found), _SORTED_TOGETHER)
@@ -306,12 +317,13 @@ def _answers(call: Call, arguments: Mapping[str, Any], begin: int, end: int) -> 
 def _note_of(of_project: _Hits, of_person: _Hits) -> str | None:
     """Return the note of the first that has hits: what the other says of having none is not true.
 
-    Where neither has any, the first note counts.
+    Where neither has any, the first note counts that says more than that.
     """
     either = (of_project, of_person)
     notes = [each.first.get("note") for each in either if each.hits]
     notes = notes[:1] or [each.first.get("note") for each in either]
-    return next(filter(None, notes), None)
+    said = sorted(filter(None, notes), key=lambda note: note.startswith(NOTHING_MATCHES))
+    return said[0] if said else None
 
 
 def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
@@ -399,6 +411,8 @@ def name_personal(answer: Answer) -> Answer:
     for name in ("results", "misses"):
         if name in answer:
             named[name] = [_name_record(each) for each in answer[name]]
+    if isinstance(answer.get("note"), str):
+        named["note"] = _NAMED.sub(lambda name: repr(_personal_name(name[1])), answer["note"])
     return named
 
 

@@ -59,7 +59,9 @@ def test_a_tag_that_nothing_has_is_named_with_those_in_use(call: Call) -> None:
     assert call.search(query="party", tags=["hoem"])["note"] == (
         "Nothing here has the tag 'hoem'. Tags in use: home, fun, work."
     )
-    assert "note" not in call.search(query="party", tags=["home", "work"])
+    assert call.search(query="party", tags=["home", "work"])["note"] == (
+        "Without `tags` this search finds '@3' (namespace 'default'), 'plan' (namespace 'default')."
+    )
 
 
 @proves("search:nothing")
@@ -125,6 +127,62 @@ def test_what_is_near_nothing_gets_no_suggestion(call: Call, query: str) -> None
     call.store(key="k", value="a trip to Oslo")
 
     assert "Did you mean" not in call.search(query=query).get("note", "")
+
+
+@proves("search:nothing")
+def test_a_query_without_a_word_is_told_so(call: Call) -> None:
+    call.store(key="city", value="Gothenburg")
+
+    assert call.search(query="?!")["note"] == (
+        "The query has no word to search for: say what to find."
+    )
+
+
+@proves("search:nothing")
+def test_what_other_namespaces_have_is_named(call: Call) -> None:
+    call.store(key="city", value="Gothenburg")
+    call.store(key="deploy", value="Heroku", namespace="hobby")
+    call.branch(action="create", name="trial")
+    call.store(key="town", value="Gothenburg", namespace="other", branch="trial")
+
+    note = call.search(query="Gothenburg", namespace="hobby")["note"]
+
+    assert note == "Without `namespace` this search finds 'city' (namespace 'default')."
+
+
+@proves("search:nothing")
+def test_what_is_found_now_and_not_at_a_past_moment_is_named(call: Call) -> None:
+    call.store(key="city", value="Gothenburg")
+
+    note = call.search(query="Gothenburg", as_of="@1")["note"]
+
+    assert note == "Without `as_of` this search finds 'city' (namespace 'default')."
+
+
+@proves("search:nothing")
+def test_where_nothing_matches_the_next_step_is_named(call: Call) -> None:
+    call.store(key="city", value="Gothenburg")
+    call.store(key="deploy", value="Heroku", namespace="hobby")
+    version = call.recall(key="deploy", namespace="hobby")["version"]
+
+    anywhere = call.search(query="zanzibar")["note"]
+    there = call.search(query="zanzibar", namespace="hobby", as_of=f"@{version}")["note"]
+
+    assert anywhere == (
+        "Nothing that can be searched matches: try fewer or other words. "
+        "strata_recall with order 'newest' lists what is stored."
+    )
+    assert f"order 'newest' and namespace 'hobby' and as_of '@{version}' lists" in there
+    assert "words" in call.search(query="zanzibar", kinds=["concept"])["note"]
+
+
+@proves("search:nothing")
+def test_a_page_past_the_last_hit_says_how_many_there_are(call: Call) -> None:
+    call.store(key="city", value="Gothenburg")
+
+    past = call.search(query="Gothenburg", cursor="10")
+
+    assert past["note"] == "The results end before this cursor: there is 1 hit in all."
 
 
 @proves("search:nothing")

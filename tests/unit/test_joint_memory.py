@@ -31,6 +31,30 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
 
 
+def test_of_two_that_found_nothing_the_one_counts_that_knows_more() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        project.memory.store("trip", "the road to Berlin", tags=["travel"])
+        personal.memory.store("flat", "Gothenburg", namespace="homes", tags=["home"])
+        search = partial(
+            read_both,
+            "strata_search",
+            project=partial(project.call, "strata_search"),
+            personal=partial(personal.call, "strata_search"),
+        )
+
+        misspelt = search(arguments={"query": "Gothenbrug"})
+        unknown = search(arguments={"query": "zanzibar"})
+        personal.memory.store("key", "the attic", tags=["travel"])
+        tagged = search(arguments={"query": "Gothenburg", "tags": ["travel"]})
+
+    assert misspelt["note"] == "Did you mean 'gothenburg'?"
+    assert unknown["note"].startswith("Nothing that can be searched matches")
+    assert tagged["note"] == "Without `tags` this search finds 'flat' (namespace 'personal/homes')."
+
+
 def test_pages_cut_to_their_room_show_each_hit_of_both_once_and_give_one_cursor() -> None:
     with (
         stratagem.open(":memory:", embedder="none") as project,
@@ -61,6 +85,7 @@ def test_pages_cut_to_their_room_show_each_hit_of_both_once_and_give_one_cursor(
     assert all(f"cursor={page['next']!r}" in page["note"] for page in pages[:-1])
     assert "cursor=" not in pages[-1]["note"]
     assert (past["results"], past["ended_at"]) == ([], 46)
+    assert past["note"] == "The results end before this cursor: there are 46 hits in all."
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from stratagem.answers import AS_DATA, plural
+from stratagem.answers import AS_DATA
 from stratagem.engine.lineage import is_transaction
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "brief",
     "by_actor",
     "part_of",
-    "say_end",
     "say_exchange",
     "searched_view",
     "until",
@@ -66,11 +65,6 @@ def part_of(hit: Mapping[str, Any]) -> str:
     """Say of a hit that is shown by a passage how long the whole is, and where that begins."""
     place = f"; passage_at {hit['passage_at']}" if "passage_at" in hit else ""
     return f"part of {hit['chars']:,} characters{place}"
-
-
-def say_end(count: int) -> str:
-    """Say that a search has no hits from its cursor on."""
-    return f"The results end before this cursor: there are {plural(count, 'hit')} in all."
 
 
 def say_exchange(hit: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,6 @@ from stratagem.memory.answer_text import (
     brief,
     by_actor,
     part_of,
-    say_end,
     say_exchange,
     searched_view,
     until,
@@ -140,14 +139,10 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
 
 def _say_found(answer: Mapping[str, Any]) -> str:
     if answer.get("ended_at"):
-        return with_note([say_end(answer["ended_at"])], answer)
+        return with_note([], answer)
     if not answer["results"]:
         place = "" if answer.get("branch") in {None, USUAL_PLACE} else f" on {answer['branch']!r}"
-        look = advise(
-            "strata_recall without a key lists what is stored, by prefix or tags if given."
-        )
-        said = f"Nothing was found{place}."
-        return with_note([said if answer.get("note") else f"{said} {look}"], answer)
+        return with_note([f"Nothing was found{place}."], answer)
     lines = [
         line
         for place, hit in enumerate(answer["results"], 1)

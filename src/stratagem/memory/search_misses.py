@@ -9,20 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
+from stratagem.answers import NOTHING_MATCHES
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.likeness import nearest
-from stratagem.engine.lineage import View
-from stratagem.memory.kinds import ENTRY, EVENT, entries, logged_events
+from stratagem.engine.lineage import View, is_transaction
+from stratagem.memory.answer_text import USUAL_PLACE
+from stratagem.memory.kinds import ENTRY, EVENT, UNTRUSTED, entries, logged_events
 from stratagem.memory.listing import live_namespaces
+from stratagem.memory.models import Hit
 from stratagem.storage.contract import Reader
 
-__all__ = ["SearchedPart", "asks_for_instructions", "explain_nothing"]
+__all__ = [
+    "SearchedPart",
+    "asks_for_instructions",
+    "explain_nothing",
+    "has_word",
+    "say_found_without",
+    "say_no_match",
+]
 
 _NAMES_SAID: Final = 5
 _TAGS_COMPARED: Final = 500
+# Hits that a search without its filters has, as they are named where it has none with them.
+_HITS_SAID: Final = 3
+# Other marks may be searched for: an emoji stands for something.
+_WORDLIKE: Final = re.compile(r"[a-zA-Z0-9]|[^\x00-\x7f]")
 # How one asks for standing instructions, which rarely have these words themselves.
 _INSTRUCTIONS: Final = deferred_pattern(
     r"\b(?:instructions?|preferences?|you(?: to)? always|always do)\b", re.IGNORECASE
@@ -64,6 +78,38 @@ def explain_nothing(reader: Reader, part: SearchedPart) -> str | None:
 def asks_for_instructions(query: str) -> bool:
     """Whether a query asks what the user wants from now on, whatever that is."""
     return _INSTRUCTIONS.search(query) is not None
+
+
+def has_word(query: str) -> bool:
+    """Whether a query has anything that a text could be found by."""
+    return _WORDLIKE.search(query) is not None
+
+
+def say_found_without(filters: Sequence[str], found: Sequence[Hit]) -> str | None:
+    """Say what the same search finds without its filters; None where it finds nothing.
+
+    Names are said without being marked as data, so an untrusted text must not choose them.
+    """
+    trusted = [hit for hit in found if hit.trust != UNTRUSTED][:_HITS_SAID]
+    if not trusted:
+        return None
+    left_out = " and ".join(f"`{name}`" for name in filters)
+    names = (hit.key if hit.key is not None else f"@{hit.sequence}" for hit in trusted)
+    places = (
+        f"{name!r} (namespace {hit.namespace!r})" for name, hit in zip(names, trusted, strict=True)
+    )
+    return f"Without {left_out} this search finds {', '.join(places)}."
+
+
+def say_no_match(branch: str, namespace: str | None, as_of: Any) -> str:
+    """Say that nothing matches, and how to see what there is in the part that was searched."""
+    unusual = branch not in {"", USUAL_PLACE} and not is_transaction(branch)
+    options = {"namespace": namespace, "branch": branch if unusual else None, "as_of": as_of}
+    given = "".join(f" and {name} '{each}'" for name, each in options.items() if each is not None)
+    return (
+        f"{NOTHING_MATCHES}: try fewer or other words. "
+        f"strata_recall with order 'newest'{given} lists what is stored."
+    )
 
 
 def _shown_kinds(reader: Reader, view: View, namespace: str | None) -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
-from stratagem.answers import read_cursor
+from stratagem.answers import NOTHING_MATCHES, read_cursor, say_end
 from stratagem.deferred_modules import defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
@@ -62,7 +62,14 @@ from stratagem.memory.parameters import (
     Session,
     Tags,
 )
-from stratagem.memory.search_misses import SearchedPart, asks_for_instructions, explain_nothing
+from stratagem.memory.search_misses import (
+    SearchedPart,
+    asks_for_instructions,
+    explain_nothing,
+    has_word,
+    say_found_without,
+    say_no_match,
+)
 from stratagem.memory.standing import STANDING
 from stratagem.parameters import (
     COUNT_ALIASES,
@@ -415,7 +422,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> str | None:
         """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
-        if is_first and not page.hits and kinds:
+        if page.ended_at is not None:
+            said.append(say_end(page.ended_at))
+        elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
         if ranking.waiting:
             said.append(
@@ -432,6 +441,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         self, scope: _SearchScope, kinds: set[str], near: Sequence[hits.NamedPlace]
     ) -> list[str]:
         """Say why there could be no hit; else what may have been meant, and what is nearest."""
+        if not kinds:
+            return [f"{NOTHING_MATCHES}: try fewer or other words."]
         with self._foundation.index.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
             part = SearchedPart(view, scope.namespace, scope.tags, kinds)
@@ -444,11 +455,24 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
         if near:
             said.append(self._say_nearest(near))
-        elif why and not meant:
-            said.append(why)
+        elif not meant:
+            said.append(why or self._say_no_match(scope, kinds))
         if listed:
             said.append("strata_status lists the user's standing instructions.")
         return said
+
+    def _say_no_match(self, scope: _SearchScope, kinds: set[str]) -> str:
+        """Say what the query finds elsewhere or now, else that nothing matches it."""
+        if not has_word(scope.query):
+            return "The query has no word to search for: say what to find."
+        given = {"namespace": scope.namespace, "tags": scope.tags or None, "as_of": scope.as_of}
+        filters = [name for name, each in given.items() if each is not None]
+        if filters:
+            wider = scope._replace(namespace=None, tags=(), as_of=None)
+            page, _ = self._find(wider, kinds, 0, limits.SEARCH_K_DEFAULT)
+            if said := say_found_without(filters, page.hits):
+                return said
+        return say_no_match(scope.branch, scope.namespace, scope.as_of)
 
     def _say_nearest(self, near: Sequence[hits.NamedPlace]) -> str:
         own = self._caller.namespace

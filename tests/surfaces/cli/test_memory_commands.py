@@ -97,7 +97,7 @@ def test_store_hands_on_all_of_its_options(cli: Cli) -> None:
     assert entry["tags"] == ["x", "y"]
     assert "expires" in entry
     found = cli("search", "key", "--no-auto-embed")
-    assert found == "Nothing was found. `stratagem list` shows what is stored.\n"
+    assert found == "Nothing was found.\n"
 
 
 def test_a_store_that_expected_another_version_is_refused(cli: Cli) -> None:

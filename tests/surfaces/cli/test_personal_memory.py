@@ -61,9 +61,9 @@ def test_a_page_past_the_last_hit_says_that_the_results_end(
             ["search", "line numbers", "--cursor", "90+9"], prog_name="stratagem"
         )
 
-    said = capsys.readouterr().out
-    assert "The results end before this cursor: there are 2 hits in all." in said
-    assert "Nothing was found" not in said
+    said = capsys.readouterr()
+    assert said.out == "Nothing more was found.\n"
+    assert "The results end before this cursor: there are 2 hits in all." in said.err
 
 
 def test_a_recall_takes_the_projects_first(

@@ -45,7 +45,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_recall", {"limit": 1}, "There is more: call again with cursor="),
     ("strata_recall", {"keys": ["a", "b", "c"]}, "a = 1"),
     ("strata_search", {"query": "Oslo"}, "1. city (entry"),
-    ("strata_search", {"query": "whale"}, "Nothing was found. strata_recall without a key lists"),
+    ("strata_search", {"query": "whale"}, "strata_recall with order 'newest' lists"),
     ("strata_log", {"event": "note", "data": {"text": "moved"}, "session": "s"}, "Logged as event"),
     ("strata_history", {"key": "city"}, "Oslo"),
     ("strata_history", {}, " to "),

@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.answers import plural
-from stratagem.memory.answer_text import part_of, say_end, say_exchange
+from stratagem.memory.answer_text import part_of, say_exchange
 from stratagem.surfaces.cli.entry_text import entry_facts, origin_facts, printable_value
 from stratagem.surfaces.cli.output import printable, shell_words, when, with_own_times
 
@@ -240,7 +240,9 @@ def show_hits(console: Console, answer: Answer) -> None:
             shown.stylize("dim")
             console.print(Padding(shown, _UNDER_NAME, expand=False))
     if not answer["results"]:
-        console.print(_say_no_hits(answer))
+        # The note of the answer says why.
+        more = "more " if answer.get("ended_at") else ""
+        console.print(f"Nothing {more}was found.")
     elif answer["mode"] == "lexical":
         console.print("Found by words only, not by meaning.", style="dim")
 
@@ -257,13 +259,6 @@ def _hit_facts(hit: Answer) -> list[str]:
     if hit.get("chars"):
         facts.append(part_of(hit))
     return [*facts, *origin_facts(hit)]
-
-
-def _say_no_hits(answer: Answer) -> str:
-    if answer.get("ended_at"):
-        return say_end(answer["ended_at"])
-    look = "" if answer.get("note") else " `stratagem list` shows what is stored."
-    return f"Nothing was found.{look}"
 
 
 def show_fields(console: Console, answer: Answer) -> None:
