@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -98,6 +99,32 @@ def test_store_hands_on_all_of_its_options(cli: Cli) -> None:
     assert "expires" in entry
     found = cli("search", "key", "--no-auto-embed")
     assert found == "Nothing was found.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "listed"),
+    [
+        ((), ["city"]),
+        (("--namespace", "hobby"), ["deploy"]),
+        (("--branch", "t"), ["trial", "city"]),
+        (("--namespace", "hobby", "--branch", "t", "--as-of", "@3"), ["deploy"]),
+    ],
+)
+def test_what_is_advised_where_nothing_was_found_lists_what_was_searched(
+    cli: Cli, options: tuple[str, ...], listed: list[str]
+) -> None:
+    cli("store", "city", "Gothenburg")
+    cli("store", "deploy", "Heroku", "--namespace", "hobby")
+    cli("branch", "fork", "t")
+    cli("store", "trial", "1", "--branch", "t")
+    cli("store", "later", "Vercel", "--namespace", "hobby", "--branch", "t")
+
+    said = cli.run("search", "zanzibar", "--no-auto-embed", *options).stderr
+    advised = re.findall("`stratagem ([^`]+)`", said)
+
+    assert len(advised) == 1
+    answer = cli.json(*shlex.split(advised[0]))
+    assert [entry["key"] for entry in answer["results"]] == listed
 
 
 def test_a_store_that_expected_another_version_is_refused(cli: Cli) -> None:
