@@ -107,6 +107,16 @@ def test_a_misspelt_word_is_answered_with_the_one_that_is_stored(
 
 
 @proves("search:near-words")
+def test_a_word_deep_in_a_long_page_is_suggested(call: Call) -> None:
+    filler = "Parking is behind the house and the gate opens at noon. "
+    call.store(key="page", value=filler * 600 + "The mascot is an axolotl. " + filler * 600)
+    call.log(event="note", data={"role": "user", "text": filler * 600 + "We saw a wombat. "})
+
+    assert call.search(query="mascott")["note"] == "Did you mean 'mascot'?"
+    assert call.search(query="wombatt")["note"] == "Did you mean 'wombat'?"
+
+
+@proves("search:near-words")
 def test_no_word_of_another_branch_namespace_or_time_is_suggested(call: Call) -> None:
     call.store(key="pet", value="a kangaroo", namespace="other")
     call.store(key="zoo", value="a wallaby")

@@ -16,11 +16,13 @@ from typing import Any, Final
 
 import orjson
 
+from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import values
 from stratagem.engine.lineage import View
 from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import ENTRY, event_text
 from stratagem.search import analysis, ranking
+from stratagem.search.passages import span_of
 from stratagem.storage.contract import EventContent, Reader
 
 __all__ = ["find_near_words"]
@@ -31,10 +33,28 @@ _CHARS_MAX: Final = 20
 # Of the words of a query, so many are looked up, and so many of those that no text has.
 _WORDS_READ: Final = 12
 _WORDS_MAX: Final = 3
-# So many texts are read, and so much of each.
-_TEXTS_READ: Final = 20
-_CHARS_READ: Final = 20_000
+# So many passages are read: those that have a word which may have been meant.
+_PASSAGES_READ: Final = 20
 _WORD: Final = re.compile(r"[^\W\d_]++")
+
+
+class _Text(NamedTuple):
+    """What an entry or a logged event says, and its key or label."""
+
+    title: str
+    text: str
+
+    @classmethod
+    def of(cls, event: EventContent) -> _Text:
+        content: dict[str, Any] = orjson.loads(event.payload)
+        if event.space.kind == ENTRY:
+            return cls(event.key or "", values.text_of(content["value"]))
+        return cls(content["event"], event_text(content["data"]))
+
+    def words(self, passage: int) -> Iterator[str]:
+        """Yield the words of the title, and of one passage."""
+        begin, end = span_of(self.text, passage)
+        yield from map(str.lower, _WORD.findall(f"{self.title} {self.text[begin:end]}"))
 
 
 def find_near_words(
@@ -57,12 +77,19 @@ def find_near_words(
             weights=ranking.FIELD_WEIGHTS,
             spaces=spaces,
             tags=tags,
-            limit=_TEXTS_READ,
+            limit=_PASSAGES_READ,
         )
         contents = reader.log.contents(list(dict.fromkeys(match[0] for match in matches)))
         # The word is said without being marked as data, so an untrusted text must not choose it.
-        texts = [each for each in contents.values() if not is_doubtful(reader, view, each)]
-        meant = _first_among(candidates, map(_words_in, texts))
+        texts = {
+            sequence: _Text.of(each)
+            for sequence, each in contents.items()
+            if not is_doubtful(reader, view, each)
+        }
+        passages = (
+            texts[sequence].words(number) for sequence, number, _ in matches if sequence in texts
+        )
+        meant = _first_among(candidates, passages)
         if meant is not None:
             found[word] = meant
     return found
@@ -96,12 +123,3 @@ def _one_mistake_away(word: str) -> set[str]:
 
 def _first_among(candidates: set[str], texts: Iterable[Iterator[str]]) -> str | None:
     return next((word for words in texts for word in words if word in candidates), None)
-
-
-def _words_in(event: EventContent) -> Iterator[str]:
-    """Yield the words of an entry, those of its key first, or of a logged event."""
-    content: dict[str, Any] = orjson.loads(event.payload)
-    is_entry = event.space.kind == ENTRY
-    text = values.text_of(content["value"]) if is_entry else event_text(content["data"])
-    title = event.key if is_entry else content["event"]
-    yield from map(str.lower, _WORD.findall(f"{title} {text[:_CHARS_READ]}"))
