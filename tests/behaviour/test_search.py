@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -358,6 +359,22 @@ def test_a_passage_of_several_fields_has_no_place_in_the_value(call: Call) -> No
 
     assert "Otter-50" in hit["value"]
     assert "passage_at" not in hit
+
+
+@proves("search:passages")
+def test_a_passage_and_the_length_of_a_value_are_counted_as_a_recall_counts(call: Call) -> None:
+    value = {"text": '"a"\n' * 700 + "needle = 1\n"}
+    call.store(key="src", value=value)
+    said = "haystack = 2. " + "Lunch is at noon. " * 100
+    call.log(event="note", data={"role": "user", "text": said})
+
+    later, first = (call.search(query=query)["results"][0] for query in ("needle", "haystack"))
+
+    read = call.recall(key="src", cursor=str(later["passage_at"]))
+    assert read["value"].startswith(json.dumps(later["value"])[1:-1])
+    assert later["passage_at"] < later["chars"]
+    assert f"of {later['chars']} of" in read["note"]
+    assert first["passage_at"] == len('{"role":"user","text":"')
 
 
 @proves("search:passages")

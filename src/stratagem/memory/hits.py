@@ -303,6 +303,7 @@ class HitReader:
     def _hit(self, found: _Found, judged: _Judgement) -> Hit:
         event, content, is_entry = found.event, found.content, found.is_entry
         passage = found.excerpt.passage
+        place, chars = _place_in_value(found, passage) if passage is not None else (None, None)
         hit = Hit(
             kind="entry" if is_entry else "event",
             value=found.value,
@@ -318,8 +319,8 @@ class HitReader:
             session=content.get("session"),
             actor=event.actor,
             passage=passage,
-            passage_at=_place_in_value(found) if passage is not None else None,
-            chars=len(found.text) if passage is not None else None,
+            passage_at=place,
+            chars=chars,
             source=content.get("source"),
             trust=content.get(TRUST),
             why=self._why(found, judged),
@@ -469,16 +470,20 @@ def read_instruction(event: EventContent) -> Instruction:
     )
 
 
-def _place_in_value(found: _Found) -> int | None:
-    """Return where the passage begins in the text of a value, or in its JSON, as a recall counts.
+def _place_in_value(found: _Found, passage: str) -> tuple[int | None, int]:
+    """Return where a passage begins in a value, and how long that is, as a recall counts.
 
-    None where it has no place there: it is made of several fields.
+    It counts the characters of a text, and of any other value those of its JSON. None where the
+    passage has no place there: it is made of several fields.
     """
-    begin, passage = found.excerpt.begin, found.excerpt.passage
-    if isinstance(found.value, str) or not begin or passage is None:
-        return begin
-    place = orjson.dumps(found.value).decode().find(orjson.dumps(passage).decode()[1:-1])
-    return place if place >= 0 else None
+    begin = found.excerpt.begin
+    if isinstance(found.value, str):
+        return begin, len(found.value)
+    text = orjson.dumps(found.value).decode()
+    place = text.find(orjson.dumps(passage).decode()[1:-1])
+    if place < 0:
+        return (None if begin else 0), len(text)
+    return place, len(text)
 
 
 def _data(event: EventContent) -> Any:
