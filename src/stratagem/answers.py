@@ -63,6 +63,8 @@ _KEPT = frozenset({"value", "data"})
 _JSON = frozenset({str, int, float, bool, dict, type(None)})
 # What a hit has of the other message of its exchange.
 _EXCHANGED = ("reply", "reply_to")
+# What such a message is shown by.
+_OF_PASSAGE = frozenset({"passage", "chars"})
 # Room for what an answer says about having been cut.
 _NOTE_CHARS = 250
 # The least part of a value that is shown, whatever else an answer contains.
@@ -231,7 +233,9 @@ def _refer(hits: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> l
 
     def refer(hit: dict[str, Any]) -> dict[str, Any]:
         referred = {
-            relation: {name: each for name, each in hit[relation].items() if name != "passage"}
+            relation: {
+                name: each for name, each in hit[relation].items() if name not in _OF_PASSAGE
+            }
             for relation in _EXCHANGED
             if relation in hit and (hit.get("owner"), hit[relation]["sequence"]) in there
         }

@@ -388,6 +388,39 @@ def test_ten_long_values_fit_into_an_answer(call: Call) -> None:
 
 
 @proves("search:exchange")
+def test_a_long_reply_without_the_words_is_shown_from_its_beginning(call: Call) -> None:
+    rest = "Many sea birds gather there in spring and stay. " * 80
+    answer = {"role": "assistant", "text": f"On cliffs. {rest}"}
+    call.log(event="message", data={"role": "user", "text": "Where do puffins nest?"}, session="b")
+    logged = call.log(event="message", data=answer, session="b")
+    call.log(event="message", data={"role": "user", "text": "Do auks dive?"}, session="c")
+    call.log(event="message", data={"role": "assistant", "text": "They  **do**."}, session="c")
+
+    (long,) = call.search(query="puffins", k=1)["results"]
+    (short,) = call.search(query="auks", k=1)["results"]
+
+    assert long["reply"]["passage"].startswith("On cliffs. Many sea birds")
+    assert long["reply"]["passage"].endswith("…")
+    assert long["reply"]["chars"] == len(json.dumps(answer, separators=(",", ":")))
+    read = call.recall(key=f"@{logged['sequence']}", cursor=str(long["reply"]["chars"] - 4))
+    assert read["value"] == '. "}'
+    assert "chars" not in short["reply"]
+
+
+@proves("search:exchange")
+def test_what_a_long_reply_has_of_the_words_is_shown(call: Call) -> None:
+    rest = "Many sea birds gather there in spring and stay. " * 40
+    call.log(event="message", data={"role": "user", "text": "Where do puffins nest?"}, session="b")
+    answer = {"role": "assistant", "text": f"On cliffs. {rest} Most puffins like Iceland. {rest}"}
+    call.log(event="message", data=answer, session="b")
+
+    hit = call.search(query="Where do puffins nest?", k=1)["results"][0]
+
+    assert "**puffins** like Iceland" in hit["reply"]["passage"]
+    assert hit["reply"]["chars"] > 2_000
+
+
+@proves("search:exchange")
 def test_a_message_comes_with_its_reply(call: Call) -> None:
     asked, answered, _ = (
         call.log(event="message", data={"role": role, "text": text}, session="s")["sequence"]

@@ -73,7 +73,9 @@ def say_exchange(hit: Mapping[str, Any]) -> Iterator[str]:
         if other := hit.get(relation):
             shown = other.get("passage", "see its own hit in this list")
             doubt = f" ({_say_trust(other)})" if other.get("trust") else ""
-            yield f"{relation.replace('_', ' ')} @{other['sequence']}{doubt}: {shown}"
+            name = f"@{other['sequence']}"
+            rest = f" ({name} has all {other['chars']:,} characters)" if other.get("chars") else ""
+            yield f"{relation.replace('_', ' ')} {name}{doubt}: {shown}{rest}"
 
 
 def searched_view(answer: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

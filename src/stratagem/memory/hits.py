@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
+from stratagem.answers import chars_of
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
@@ -33,7 +34,7 @@ from stratagem.memory.standing import Side, find_standing, role_of, side_of, wor
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
 from stratagem.search.record_finders import FoundByName
-from stratagem.search.snippets import Excerpt, excerpt, snippet
+from stratagem.search.snippets import Excerpt, excerpt, is_cut, snippet
 from stratagem.storage.contract import EventContent, Reader
 
 __all__ = [
@@ -346,18 +347,27 @@ class HitReader:
                     continue
                 if is_thrown_away(self._reader, self._view, content):
                     continue
-                shown = self._part(found.ranking, event)
-                reply = Reply(event.sequence, shown, content.get("source"), content.get(TRUST))
+                reply = Reply(event.sequence, None, content.get("source"), content.get(TRUST))
+                self._show_part(reply, found.ranking, content["data"])
                 if side == "asking":
                     hit.reply = reply
                 else:
                     hit.reply_to = reply
                 return
 
-    def _part(self, found: Ranking, event: EventContent) -> str:
-        text = event_text(_data(event))
-        passage = found.best_passage(event.sequence)
-        return excerpt(text, self._asked, passage, chars_max=limits.REPLY_CHARS).snippet
+    def _show_part(self, reply: Reply, found: Ranking, data: Any) -> None:
+        """Show a message by what was asked for; one that has nothing of it by its beginning.
+
+        An answer begins with what it says.
+        """
+        text = event_text(data)
+        passage = found.best_passage(reply.sequence)
+        shown = excerpt(text, self._asked, passage, chars_max=limits.REPLY_CHARS)
+        reply.passage = shown.snippet
+        if not shown.terms:
+            reply.passage = snippet(text, (), chars_max=limits.REPLY_CHARS)
+        if is_cut(text, reply.passage):
+            reply.chars = _chars_of(data)
 
 
 def _embed_unsure(part: Ranking, found: Sequence[_Found]) -> None:
@@ -477,13 +487,19 @@ def _place_in_value(found: _Found, passage: str) -> tuple[int | None, int]:
     passage has no place there: it is made of several fields.
     """
     begin = found.excerpt.begin
+    chars = _chars_of(found.value)
     if isinstance(found.value, str):
-        return begin, len(found.value)
+        return begin, chars
     text = orjson.dumps(found.value).decode()
     place = text.find(orjson.dumps(passage).decode()[1:-1])
     if place < 0:
-        return (None if begin else 0), len(text)
-    return place, len(text)
+        return (None if begin else 0), chars
+    return place, chars
+
+
+def _chars_of(value: Any) -> int:
+    """Return how long a value is as a recall counts: as text, or as JSON."""
+    return len(value) if isinstance(value, str) else chars_of(value)
 
 
 def _data(event: EventContent) -> Any:

@@ -331,9 +331,10 @@ class WhyFound(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Reply(DisplayableResult):
-    """The other message of an exchange, by what of it matches best.
+    """The other message of an exchange, by what of it matches best, or by its beginning.
 
     An answer to a model leaves the `passage` out where it shows the message as a hit of its own.
+    `chars` is how long the message is, as a recall counts, where the passage is only a part.
     `source` and `trust` are as in an entry.
     """
 
@@ -341,6 +342,7 @@ class Reply(DisplayableResult):
     passage: str | None = None
     source: str | None = None
     trust: str | None = None
+    chars: int | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -17,7 +17,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.analysis import AskedTerms, TermOccurrence, find, find_terms
 from stratagem.search.passages import WHOLE_CHARS_MAX, Span, parts, span_of
 
-__all__ = ["Excerpt", "excerpt", "snippet"]
+__all__ = ["Excerpt", "excerpt", "is_cut", "snippet"]
 
 _CUT: Final = "…"
 _MARK: Final = "**"
@@ -77,6 +77,12 @@ def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPE
     """
     window = _Window(text[: limits.INDEXED_CHARS_MAX], AskedTerms(terms), chars_max)
     return window.render(before=False, after=len(text) > limits.INDEXED_CHARS_MAX)
+
+
+def is_cut(text: str, shown: str) -> bool:
+    """Whether a snippet of a text leaves out some of it."""
+    plain = " ".join(text.split())
+    return plain.replace(_MARK, "") != shown.replace(_MARK, "")
 
 
 class _Window:

@@ -10,6 +10,7 @@ import pytest
 import stratagem
 from stratagem import operations
 from stratagem.errors import InvalidInput, OperationNotFound, StratagemError
+from stratagem.memory.answer_text import say_exchange
 from stratagem.memory.operations import OPERATIONS
 
 EIGHT = (
@@ -182,3 +183,9 @@ def test_nonsense_is_always_refused_in_words(operation: Any) -> None:
                     db.call(operation.name, {name: nonsense})
                 except StratagemError as error:
                     assert error.message
+
+
+def test_a_reply_that_was_cut_says_how_long_it_is() -> None:
+    hit = {"reply": {"sequence": 3, "passage": "On cliffs…", "chars": 3_881}}
+
+    assert list(say_exchange(hit)) == ["reply @3: On cliffs… (@3 has all 3,881 characters)"]
