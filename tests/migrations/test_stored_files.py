@@ -11,8 +11,9 @@ import pytest
 import stratagem
 from stratagem import limits
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
+from stratagem.memory import kinds
 from stratagem.storage.sqlite.connection import add_functions
-from stratagem.storage.sqlite.format import VERSION
+from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION
 from stratagem.storage.sqlite.statements import SQL
 
 FOLDER = Path(__file__).parent
@@ -166,18 +167,32 @@ def test_a_text_that_an_older_version_cut_is_found_by_its_end(
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
 
 
-def test_read_models_without_a_text_that_was_cut_are_left_as_they_are(tmp_path: Path) -> None:
+def test_messages_without_a_text_that_was_cut_keep_their_vectors(tmp_path: Path) -> None:
     path = tmp_path / "short.db"
-    with stratagem.open(str(path), embedder="none") as db:
-        db.memory.store("city", "Oslo", tags=["norway"])
+    with stratagem.open(str(path)) as db:
+        db.memory.log("message", {"role": "user", "content": "I moved to Bergen"}, tags=["norway"])
+        assert db.memory.search("Bergen")
     make_read_models_older(path, LONG_TEXTS_CUT)
     change(path, "DELETE FROM tags")
 
     with stratagem.open(str(path), embedder="none") as db:
-        assert not db.memory.search("Oslo", tags=["norway"])
-        assert db.memory.search("Oslo")
-    with stratagem.open(str(path), embedder="none", read_only=True) as db:
-        assert db.memory.search("Oslo")
+        assert db.memory.search("Bergen", tags=["norway"])
+        assert db.runtime.foundation.store.reader().vectors.count() == 1
+
+
+def test_instructions_that_an_older_version_missed_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "orders.db"
+    with monkeypatch.context() as older:
+        older.setattr(kinds, "is_standing", lambda _text, _role=None: False)
+        with stratagem.open(str(path), embedder="none") as db:
+            db.memory.log("message", {"role": "user", "text": "Always squash commits"})
+            assert db.memory.instructions() == []
+    make_read_models_older(path, READ_MODELS_VERSION - 1)
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert [each.text for each in db.memory.instructions()] == ["Always squash commits"]
 
 
 def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:

@@ -96,11 +96,45 @@ _AT_HAND: Final = (
     r"following|attached|him|her|them"
 )
 _THE: Final = r"the (?!oxford|metric|imperial|passive|active|first|second|present|past)"
+# What a speaker says first: it asks for nothing.
 _LEAD: Final = (
-    r"(?:(?:please|and|so|also|but|ok(?:ay)?|thanks|thank you|you (?:should|must|need to)),? ){0,3}"
+    r"(?:(?:please|and|so|also|but|ok(?:ay)?|thanks|thank you|you (?:should|must|need to)"
+    r"|by the way|btw|oh|hey|hi|hello|well|actually|in general|as a rule|one more thing"
+    r"|just so you know|fyi|reminder|note),? ){0,3}"
+)
+# Where it holds: "in this repository, always …".
+_PLACE: Final = r"(?:(?:for|in|on|with|at|across|within|as for) \w[^,.!?;:\n]{0,60}, )?"
+# What follows "always" or "never" and is no order: another kind of word ("always a pleasure",
+# "never again"), a form of a verb that tells ("always has been", "never tried"), what one feels or
+# what befalls one ("always love your posts", "never get a reply").
+_NO_DEEDS: Final = (
+    r"an?|the|my|your|our|his|her|their|its|i|you|we|he|she|it|they|this|that|these|those|there|here|"
+    r"some\w*|any\w*|no|none|nothing|nobody|nowhere|not|now|one|two|more|most|less|least|enough|much|many|few|too|so|very|quite|rather|"
+    r"almost|just|only|even|ever|never|always|again|before|after|since|until|when\w*|where\w*|what\w*|"
+    r"why|how|who|which|if|as|and|or|but|than|then|in|on|at|to|of|for|from|with|without|by|about|over|"
+    r"under|up|down|out|off|mind|am|is|are|was|were|been|being|have|had|did|done|would|could|should|"
+    r"will|shall|can|may|might|must|ought|good|better|best|bad|worse|nice|great|fun|happy|glad|sad|"
+    r"sorry|ready|late|early|new|old|big|small|slow|fast|quick|right|wrong|true|false|sure|fair|"
+    r"free|full|easy|hard|high|low|hot|cold|wise|smart|safe|polite|lovely|cool|fine|welcome|worth|"
+    r"trouble|love|like|enjoy|hate|wonder|want|need|feel|think|know|understand|hear|see|get|hope|"
+    r"believe|seem|forget|fail|fall|happen|lose|win|find|go|come|appear|look|remain|stay|mean|matter|"
+    r"knew|thought|saw|seen|got|gotten|gone|went|made|took|taken|came|found|felt|heard|kept|left|lost|"
+    r"met|paid|said|sat|sold|sent|stood|told|understood|wore|won|written|wrote|grew|grown|held|known|"
+    r"spoke|spoken|broke|broken|ate|eaten|drove|driven|fell|fallen|gave|given|ran|slept|spent|"
+    r"same|other|null|random|stable|chaos|"
+    r"\w+(?<!e)(?<!emb)ed|\w+ing|\w+ly|\w+(?<!s)s|\w+ful|\w+ous|\w+less|\w+[ai](?<!ena)(?<!disa)ble|"
+    r"\w+(?<!cop)(?<!if)(?<!pl)(?<!tr)(?<!quer)(?<!carr)(?<!tid)(?<!den)(?<!var)(?<!stud)"
+    r"(?<=[bcdfgklmnprstvz])y|\w+[tn]ic(?:al)?|\w+(?:ff|sist|qu|rec|mitt)er?ent"
+)
+# An order has an object, or says before or after what, or in what way.
+_ORDER: Final = (
+    rf"(?!(?:{_NO_DEEDS})\b)[a-z][a-z-]+ "
+    r"(?!(?:to|of|for|when|that|and|or|but|at|in|on|if|as|than|enough|though|is|are|was|were)\b)\w"
 )
 _LASTING_INSTRUCTION: Final = (
-    rf"(?:always|never) (?:{_DEEDS})\b"
+    rf"{_PLACE}(?:always|never) (?:(?:{_DEEDS})\b|{_ORDER})"
+    r"|i(?:['’]d like| would like| want| need| ask| expect) you to \w[^.!?\n]*"
+    rf"\b(?:{_LASTING})\b"
     rf"|(?:{_LASTING})\b(?!,? ?(?:it|there|he|she|they|the|this|that|things)\b)"
     rf"|(?:{_DEEDS}|don['’]t|do not|no)\b[^.!?\n]*\b(?:{_LASTING})\b"
     r"|whenever i (?:ask|say|want|need)\b"
@@ -110,7 +144,10 @@ _LASTING_INSTRUCTION: Final = (
     r"|unless (?:i (?:say|tell|ask)|told|stated|specified)\b[^,.!?\n]*,"
     rf"|for (?:all |any )?future \w[^,.!?\n]*, (?:please )?(?:{_DEEDS})\b"
     r"|(?:you (?:can|may|should) )?call me (?!when|if|back|later|at |on |now|again|before|after|"
-    r"once|as soon|to(?:day|night|morrow))[a-z]"
+    r"once|as soon|to(?:day|night|morrow)|any ?time|anything|maybe|an? |the |"
+    # What one may be called for an opinion: "call me crazy, but …".
+    r"(?:what(?:ever)?|up|out|over|crazy|mad|naive|paranoid|old[- ]fashioned)\b|"
+    r"[^,.!?\n]{1,40},? but\b)[a-z]"
     r"|address me as\b|remember that i\b|keep in mind that i\b"
     r"|(?:i want you to|i need you to|you should|you must|make sure (?:to|you)) (?:always|never)\b"
     rf"|(?:stop|quit|enough of) (?:{_HABITS})\b"
@@ -129,12 +166,14 @@ _MANNER_INSTRUCTION: Final = (
     r"(?:answer|ask|assume|be|call|check|cite|keep|remember|reply|respond|speak|stop|talk|treat|use)\b"
     rf"|(?!i\b)[^.!?\n]*?\b(?:{_MANNER})\b)"
 )
+# Who wants this does not want to answer.
+_SILENCE: Final = r"(?:say|talk|discuss|answer|think|go into|tell|comment|disclose)\b"
 _PREFERENCE: Final = (
     r"(?<!do )(?<!did )(?<!would )(?<!should )(?<!could )(?<!might )"
     r"\b(?:i|we)(?: (?:really|much|usually|generally|strongly|always|still|would))? prefer\b"
-    r"|\bi['’]d (?:much )?prefer\b"
-    r"|\bi['’]d (?:much )?rather "
-    r"(?!not (?:say|talk|discuss|answer|think|go into|tell)\b|have \w+ed\b|be\b)"
+    rf"(?! not to {_SILENCE})"
+    rf"|\bi['’]d (?:much )?prefer\b(?! not to {_SILENCE})"
+    rf"|\bi['’]d (?:much )?rather (?!not {_SILENCE}|have \w+ed\b|be\b)"
     r"|\b(?:i|we) (?:hate|dislike|can['’]t stand|cannot stand) (?:it when|when|being)\b"
     r"|\bi (?:don['’]t|do not) (?:like it when|want you to)\b"
     r"|\bi (?:like|love|appreciate) "
@@ -150,9 +189,11 @@ _PREFERENCE_PATTERN: Final = deferred_pattern(_PREFERENCE, re.IGNORECASE)
 # The letters that an instruction begins with.
 _FIRST_WORDS: Final = frozenset({
     *(deed.partition("-")[0] for deed in _DEEDS.split("|")),
-    "also", "always", "and", "any", "but", "don", "each", "enough", "every", "for", "from", "going",
-    "henceforth", "i", "in", "never", "no", "ok", "okay", "please", "quit", "so", "thank", "thanks",
-    "unless", "when", "whenever", "you",
+    "across", "actually", "also", "always", "and", "any", "as", "at", "btw", "but", "by", "don",
+    "each", "enough", "every", "for", "from", "fyi", "going", "hello", "henceforth", "hey", "hi",
+    "i", "in", "just", "never", "no", "note", "oh", "ok", "okay", "on", "one", "please", "quit",
+    "reminder", "so", "thank", "thanks", "unless", "well", "when", "whenever", "with", "within",
+    "you",
 })  # fmt: skip
 # One of each list is in whatever the patterns find, in small letters. Looking for them takes a
 # tenth of the time, for every text that is written; most texts have none of the hints.
@@ -185,10 +226,9 @@ _SAYING: Final = deferred_pattern(
     re.IGNORECASE,
 )
 _QUOTING: Final = (":", ",", '"', "“", "”")
-_ASKING: Final = deferred_pattern(
-    r"(?:do|did|does|would|should|could|have|has|had|may|might|is|are|was|were|can|will"
-    r"|what|which|who|whose|why|when|where|how|if)\b",
-    re.IGNORECASE,
+# What asks for no more than agreement: "call me Jo, ok?".
+_TAGGED: Final = deferred_pattern(
+    r", (?:ok|okay|please|right|alright|will you|would you|can you|could you) ?\?$", re.IGNORECASE
 )
 _INVERTED: Final = deferred_pattern(
     r"(?:do|did|would|should|could|have) (?:i|we|you|they)\b", re.IGNORECASE
@@ -243,7 +283,7 @@ def _may_have_instruction(small: str) -> bool:
 
 def _is_asked(text: str, found: re.Match[str]) -> bool:
     sentence = _sentence_around(text, found.start(), found.end())
-    if sentence.endswith("?") and _ASKING.match(sentence):
+    if sentence.endswith("?") and not _TAGGED.search(sentence):
         return True
     return _INVERTED.match(sentence) is not None
 

@@ -70,7 +70,95 @@ def test_every_way_of_saying_it_is_recognised_in_any_case(text: str) -> None:
     assert is_standing(f"Grüße! {text.replace(chr(39), chr(0x2019))}")
 
 
-@pytest.mark.parametrize("text", SAID_ONCE)
+# What is done may be any verb, and something else may be said first.
+ORDERS = [
+    "By the way, call me Mats.",
+    "For this project, always use tabs.",
+    "Always squash commits",
+    "Always approve my pull requests",
+    "I want you to answer briefly from now on.",
+    "By the way, always use tabs.",
+    "By the way, from now on use pnpm.",
+    "Oh, and from now on use pnpm.",
+    "Never approve a pull request without tests",
+    "Always rebase onto main before merging",
+    "Never force-push shared branches.",
+    "Always lint the code you touch.",
+    "Never mock the database in integration tests",
+    "Hey, always pin dependencies, please.",
+    "In this repository, never edit generated files.",
+    "For all our services, always prefer UTC.",
+    "One more thing: never deploy on Fridays.",
+    "Actually, from now on reply in Swedish.",
+    "Btw, never truncate stack traces.",
+    "I'd like you to run the linter first from now on.",
+    "I expect you to squash fixups going forward.",
+    "Oh, call me Ines.",
+    "Well, you can call me Sam, ok?",
+    "Always assign reviewers when you open a pull request.",
+    "Never hardcode credentials",
+    "Always notify the team before a release.",
+    "Never open draft pull requests.",
+    "Call me Madison.",
+    "By the way, whenever I ask for a summary, keep it short.",
+    "As a rule, always document public functions.",
+    "Note: always validate user input.",
+    "Never guess versions; look them up.",
+    "Please always wrap lines at 100 characters.",
+    "Always retry flaky requests once.",
+    "Never disable warnings globally.",
+    "Always copy the error message verbatim.",
+    "With customers, always escalate outages.",
+]
+# They only look like orders: greetings, what is told or felt, questions.
+NO_ORDERS = [
+    "Always answer in metres? Is that possible?",
+    "Call me crazy, but this is a race condition",
+    "I prefer not to say",
+    "Always nice to see you",
+    "Never mind",
+    "Never mind the tests for today.",
+    "Always has been slow",
+    "He always uses tabs",
+    "My manager never approves a pull request without tests",
+    "Always good news from you!",
+    "Never again will I trust that cache.",
+    "Always wondered why that works.",
+    "Never had a problem with it.",
+    "Always love your summaries!",
+    "Never gets old.",
+    "Always a pleasure working with you.",
+    "Never use tabs? Why not?",
+    "Always squash commits, or is a merge fine?",
+    "Call me old-fashioned, but I like paper.",
+    "Call me a cynic.",
+    "Call me anytime.",
+    "I'd prefer not to answer that.",
+    "We prefer not to comment on rumours.",
+    "In the past, never a single outage.",
+    "By the way, always happy to help.",
+    "For years, always had flaky tests.",
+    "Oh, never seen that before.",
+    "Should I always squash commits?",
+    "She said: always rebase onto main.",
+    "In the future it will always rain here.",
+    "Always crashes on startup.",
+    "Never fails to amaze me.",
+    "Always same error on CI.",
+    "Always different results.",
+    "Always hungry after a deploy.",
+    "Never reliable builds here.",
+    "Always fun to read your code.",
+]
+
+
+@pytest.mark.parametrize("text", ORDERS)
+def test_an_order_is_recognised_by_its_form(text: str) -> None:
+    assert is_standing(text)
+    assert is_standing(f"Thanks. {text}")
+
+
+@pytest.mark.parametrize("text", [*SAID_ONCE, *NO_ORDERS])
 def test_what_is_said_once_is_none(text: str) -> None:
     assert not is_standing(text)
 
@@ -111,7 +199,7 @@ def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     draw = random.Random(7)
     labelled = [orjson.loads(line)["text"] for line in LABELLED.read_bytes().splitlines()]
     words = [
-        *" ".join([*STANDING, *WAYS]).split(),
+        *" ".join([*STANDING, *WAYS, *ORDERS]).split(),
         "henceforth",
         "double-check",
         ". ",
@@ -124,7 +212,7 @@ def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     # Beyond ASCII the patterns are always tried.
     missed = [
         text
-        for text in [*STANDING, *WAYS, *labelled, *mixed]
+        for text in [*STANDING, *WAYS, *ORDERS, *NO_ORDERS, *labelled, *mixed]
         if is_standing(text) != is_standing(text + "\n\u00e9")
     ]
 

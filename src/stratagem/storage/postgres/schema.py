@@ -32,8 +32,9 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "begin", "check_read_models", "ente
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
-READ_MODELS_VERSION = 10
-# Differs only in texts of more than `limits.INDEXED_CHARS_MAX` characters, which it cut there.
+READ_MODELS_VERSION = 11
+# Since then messages are embedded as they are now, but for texts of more than
+# `limits.INDEXED_CHARS_MAX` characters: they were cut there.
 _LONG_TEXTS_CUT = 9
 _ONLINE = "-- online"
 # How often a process looks whether another has migrated.
@@ -90,13 +91,16 @@ def begin(store: PostgresStore, connection: Connection) -> None:
         if head == Head(0, 0, GENESIS):
             transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
             transaction.finish(None)
-        elif version != _LONG_TEXTS_CUT or _was_text_cut(session):
-            session.execute(SQL["drop_message_vectors"])
+        else:
+            if _are_vectors_older(session, version):
+                session.execute(SQL["drop_message_vectors"])
             maintenance.replay_all(session, store, lambda _done, _total, _what: None)
         transaction.settings.set("read_models_version", READ_MODELS_VERSION)
 
 
-def _was_text_cut(session: PostgresSession) -> bool:
+def _are_vectors_older(session: PostgresSession, version: int | None) -> bool:
+    if version != _LONG_TEXTS_CUT:
+        return version is None or version < _LONG_TEXTS_CUT
     row = session.execute(SQL["text_cut"], (limits.INDEXED_CHARS_MAX,)).fetchone()
     return row is not None
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_writer"]
 
-# Read models that differ only in texts of more than `limits.INDEXED_CHARS_MAX` characters: they
-# were cut there.
+# Since then messages are embedded as they are now, but for texts of more than
+# `limits.INDEXED_CHARS_MAX` characters: they were cut there.
 _LONG_TEXTS_CUT: Final = 11
 
 
@@ -161,16 +161,17 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
     if before == 0:
         connection.execute(script("read_models.sql"))
         _begin_log(connection, store)
-    elif _needs_replay(connection):
-        connection.execute(SQL["drop_message_vectors"])
+    elif _read_models_version(connection) != READ_MODELS_VERSION:
+        if _are_vectors_older(connection):
+            connection.execute(SQL["drop_message_vectors"])
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
     setting_writer(connection).set("read_models_version", READ_MODELS_VERSION)
 
 
-def _needs_replay(connection: apsw.Connection) -> bool:
+def _are_vectors_older(connection: apsw.Connection) -> bool:
     version = _read_models_version(connection)
     if version != _LONG_TEXTS_CUT:
-        return version != READ_MODELS_VERSION
+        return version is None or version < _LONG_TEXTS_CUT
     cut = connection.execute(SQL["text_cut"], (limits.INDEXED_CHARS_MAX,)).fetchone()
     return cut is not None
 
