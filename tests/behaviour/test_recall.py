@@ -96,3 +96,16 @@ def test_a_recall_names_its_branch_and_moment(call: Call) -> None:
     assert call.value("k", as_of=f"@{first['version']}") == "first"
     assert call.value("k", branch="trial", as_of=f"@{first['version']}") == "first"
     assert call.recall(key="k", as_of="@1")["found"] is False
+
+
+@proves("recall:answer")
+def test_an_event_is_recalled_as_a_search_heads_it(call: Call) -> None:
+    logged = call.log(event="bug report", data="it broke")
+    call.store(key="note @2", value="an entry")
+
+    read = call.recall(key=f"bug report @{logged['sequence']}")
+
+    assert (read["found"], read["value"]) == (True, "it broke")
+    assert call.recall(key="note @2")["value"] == "an entry"
+    assert not call.recall(key=f"mail@{logged['sequence']}")["found"]
+    assert not call.recall(key="bug report @999")["found"]

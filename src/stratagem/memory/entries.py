@@ -312,7 +312,8 @@ class Entries(BoundSystem):
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is.
 
-        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+        A key such as `@123` or `message @123` under which nothing is stored names a logged event by
+        its sequence.
         """
         steps = None if path is None else paths.parse(path)
         caller = self._caller
@@ -358,9 +359,13 @@ class Entries(BoundSystem):
         as_of: str | int | None,
         steps: paths.Steps | None,
     ) -> Entry | None:
-        """Return the logged event that a key such as `@123` names by its sequence."""
-        number = key.removeprefix("@")
-        if number == key or not number.isdecimal() or len(number) > _DIGITS_MAX:
+        """Return the logged event that a key such as `@123` names by its sequence.
+
+        A list of hits has it after the label: `message @123`.
+        """
+        label, sign, number = key.rpartition("@")
+        is_named = sign and (not label or label.endswith(" "))
+        if not is_named or not number.isdecimal() or len(number) > _DIGITS_MAX:
             return None
         sequence = int(number)
         with self._store.snapshot() as reader:

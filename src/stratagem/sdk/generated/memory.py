@@ -532,7 +532,8 @@ class MemoryMethods(KeyAccess):
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is.
 
-        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+        A key such as `@123` or `message @123` under which nothing is stored names a logged event by
+        its sequence.
 
         Args:
             key: The name that a value is stored under.
@@ -1474,7 +1475,8 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is.
 
-        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+        A key such as `@123` or `message @123` under which nothing is stored names a logged event by
+        its sequence.
 
         Args:
             key: The name that a value is stored under.
