@@ -235,6 +235,10 @@ class Runtime:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
+        with _hints_for(name, arguments):
+            return self._call_either(name, arguments, caller)
+
+    def _call_either(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         self.take_spooled()
         if self._personal is None:
             return self._call(name, arguments, caller)
@@ -303,6 +307,10 @@ class Runtime:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
+        with _hints_for(name, arguments):
+            return await self._call_async(name, arguments, caller)
+
+    async def _call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         if self._spool.waits:
             await asyncio.to_thread(self._spool.take)
         if self._personal is not None and (
@@ -429,6 +437,18 @@ class Runtime:
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
+
+
+@contextmanager
+def _hints_for(name: str, arguments: Any) -> Iterator[None]:
+    """Say of an operation that only reads nothing about writing."""
+    try:
+        yield
+    except ValidationFailed as error:
+        given = arguments if isinstance(arguments, Mapping) else {}
+        if operations.find(name).reads(given):
+            error.leave_out_writing()
+        raise
 
 
 class _PersonalMemory:

@@ -167,6 +167,10 @@ class ValidationFailed(StratagemError):
     code = "validation_error"
     hint_default = "Correct the parameter and call again; nothing was written."
 
+    def leave_out_writing(self) -> None:
+        """Say nothing of writing: the operation only reads."""
+        self.reword_hint(lambda hint: hint.replace("; nothing was written", ""))
+
 
 class OperationNotFound(StratagemError):
     """No operation has this name."""

@@ -428,3 +428,12 @@ def test_a_database_opened_for_reading_refuses_writes_and_answers_reads(opened: 
     assert reading.value("k") == "fjord"
     assert reading.keys("fjord") == ["k"]
     assert reading.status()["read_only"] is True
+
+
+@proves("input:values")
+def test_an_error_of_what_only_reads_says_nothing_of_writing(call: Call) -> None:
+    read = call.refusal("strata_search", query="x", min_score=3)
+    written = call.refusal("strata_store", key="k", value=1, expected_version="x")
+
+    assert read["hint"] == "Correct the parameter and call again."
+    assert written["hint"].endswith("nothing was written.")

@@ -22,7 +22,7 @@ from stratagem.places import check_there
 from stratagem.schemas import method_schema
 from stratagem.sdk.developer_groups import DeveloperGroups
 from stratagem.sdk.generated.memory import MemoryMethods
-from stratagem.sdk.method_calls import as_method, reword_note
+from stratagem.sdk.method_calls import as_method, is_reading, reword_note
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import TransactionBlock, TransactionScope
 from stratagem.sdk.unknown_keywords import suggest_keywords
@@ -91,6 +91,8 @@ class CheckedService(Generic[ServiceT]):
         try:
             return reword_note(self._run(method, arguments))
         except StratagemError as error:
+            if isinstance(error, ValidationFailed) and is_reading(method):
+                error.leave_out_writing()
             error.reword_hint(as_method)
             raise
 

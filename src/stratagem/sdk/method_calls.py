@@ -11,7 +11,7 @@ from stratagem.parameters import MISSING
 from stratagem.schemas import method_schema
 from stratagem.sdk.deserialization import deserialize
 
-__all__ = ["MethodCall", "as_method", "reword_note"]
+__all__ = ["MethodCall", "as_method", "is_reading", "reword_note"]
 
 ResultT = TypeVar("ResultT")
 
@@ -63,6 +63,23 @@ def as_method(hint: str) -> str:
     return reword(hint, "method")
 
 
+def is_reading(method: Callable[..., Any]) -> bool:
+    """Whether the operation that a method stands for only reads."""
+    # As above.
+    from stratagem.operations import TABLE
+
+    counterpart = _counterpart_of(method)
+    operation = TABLE.get(counterpart.operation)
+    return operation is not None and operation.reads(counterpart.fixed or {})
+
+
+def _counterpart_of(method: Callable[..., Any]) -> _Counterpart:
+    system = method.__module__.split(".")[1]
+    prefix = "strata_" if system == "memory" else ""
+    known = _COUNTERPARTS.get((system, method.__name__))
+    return known or _Counterpart(f"{prefix}{method.__name__}")
+
+
 @dataclass(frozen=True, slots=True)
 class MethodCall:
     """A call of a method, ready to be sent."""
@@ -87,9 +104,7 @@ class MethodCall:
         if given.get("env") == "auto":
             # Where it was tried is where this program runs, not where the server does.
             given["env"] = _detect_environment()
-        prefix = "strata_" if system == "memory" else ""
-        counterpart = _COUNTERPARTS.get((system, method.__name__))
-        counterpart = counterpart or _Counterpart(f"{prefix}{method.__name__}")
+        counterpart = _counterpart_of(method)
         return cls(
             counterpart.operation,
             {**(counterpart.fixed or {}), **given},

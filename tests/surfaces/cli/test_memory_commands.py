@@ -127,6 +127,18 @@ def test_what_is_advised_where_nothing_was_found_lists_what_was_searched(
     assert [entry["key"] for entry in answer["results"]] == listed
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "meant"),
+    [("search", "--limit", "-k"), ("search", "--max-results", "-k"), ("recall", "--at", "--as-of")],
+)
+def test_an_option_by_another_name_is_answered_with_its_own(
+    cli: Cli, command: str, option: str, meant: str
+) -> None:
+    said = cli.refused(command, "x", option, "3", code=2)
+
+    assert f"No such option: {option}. Did you mean {meant}?" in said
+
+
 def test_a_store_that_expected_another_version_is_refused(cli: Cli) -> None:
     cli("store", "key", "1")
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from typer import TyperException
 from typer.core import TyperCommand, TyperGroup
 
 from stratagem.operation import CommandHint, Operation
+from stratagem.parameters import ALIASES
 from stratagem.surfaces.cli.operation_commands import (
     POSITIONAL_OPTION,
+    find_operation,
     make_command,
     operations_in_order,
 )
@@ -29,7 +32,27 @@ class OperationCommand(TyperCommand):
             option = options.get(f"{argument.name}{POSITIONAL_OPTION}")
             if option is not None and given.intersection(option.opts):
                 argument.required = False
-        return super().parse_args(ctx, list(self._with_values(args)))
+        try:
+            return super().parse_args(ctx, list(self._with_values(args)))
+        except TyperException as error:
+            self._name_meant(error)
+            raise
+
+    def _name_meant(self, error: Any) -> None:
+        """Name the option that goes by another name elsewhere: `-k` for `--limit`."""
+        wrong = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+        found = find_operation(self.name or "")
+        if not wrong or found is None:
+            return
+        properties = found[0].parameters["properties"]
+        meant = {name for name, each in properties.items() if wrong in each.get(ALIASES, ())}
+        option = next((each for each in self.params if each.name in meant), None)
+        if option is not None:
+            is_letter = option.name is not None and len(option.name) == 1
+            flag = min(option.opts, key=len) if is_letter else option.opts[0]
+            error.message = f"{error.message}. Did you mean {flag}?"
+            # These are only spelt alike.
+            error.possibilities = None
 
     def _with_values(self, args: list[str]) -> Iterator[str]:
         # Typer knows no option whose value can be left out; here its metavar says so.
