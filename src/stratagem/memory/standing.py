@@ -6,8 +6,9 @@ when they are written, ranked higher than other texts, and listed separately.
 
 They are recognised by how English says such things, in the first lines of what was said by
 anybody but an assistant. A bare imperative ("use metric units") is one where it is about how
-something is written, and not about what is at hand. What is asked, or what somebody else said, is
-none. What is missed is found like any other text.
+something is written, and not about what is at hand. After "always" or "never" any verb with an
+object is one, unless its form tells or it is about what one feels. What is asked, or what somebody
+else said, is none. What is missed is found like any other text.
 
 `evals/data/standing.jsonl` has 160 labelled sentences. On the half that the patterns were not
 chosen by, precision was .71 and recall .25 before bare imperatives were recognised; they were 1.0
