@@ -36,6 +36,20 @@ def test_an_event_is_found_by_its_label(call: Call) -> None:
     assert call.keys("deployment") == ["deployment"]
 
 
+@proves("log:searchable")
+def test_a_message_is_found_by_what_was_said_and_not_by_its_label(call: Call) -> None:
+    call.store(key="queue", value="NATS JetStream brokers every message")
+    call.log(event="message", data={"role": "user", "text": "My sister Elin is vegetarian."})
+    call.log(event="message", data={"role": "assistant", "text": "A table for three, then?"})
+    call.log(event="message", data={"role": "admin", "name": "Kim"})
+
+    found = call.search(query="message")["results"]
+
+    assert {hit.get("key") or hit["value"]["role"] for hit in found} == {"queue", "admin"}
+    (said,) = call.search(query="vegetarian")["results"]
+    assert said["event"] == "message"
+
+
 @proves("log:any-json")
 @pytest.mark.parametrize("data", [None, True, 0, "", [], {}, {"a": [1.5]}], ids=repr)
 def test_any_json_can_be_logged(call: Call, data: Any) -> None:

@@ -13,7 +13,7 @@ from stratagem import limits
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
 from stratagem.memory import kinds
 from stratagem.storage.sqlite.connection import add_functions
-from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION
+from stratagem.storage.sqlite.format import VERSION
 from stratagem.storage.sqlite.statements import SQL
 
 FOLDER = Path(__file__).parent
@@ -35,13 +35,11 @@ def change(path: Path, statement: str) -> None:
     connection.close()
 
 
-def make_read_models_older(path: Path, version: int = 0) -> None:
+def make_read_models_older(path: Path) -> None:
     """Have a file say that its read models are of an older version, as a file of that one would."""
     connection = apsw.Connection(str(path))
     add_functions(connection)
-    connection.execute(
-        "UPDATE settings SET value = ? WHERE name = 'read_models_version'", (version,)
-    )
+    connection.execute("UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
     if connection.execute(SQL["setting"], ("seal",)).fetchone() is not None:
         connection.execute(SQL["seal_settings"])
     connection.close()
@@ -148,9 +146,6 @@ def test_messages_of_an_older_version_get_their_vectors_anew(tmp_path: Path) -> 
         assert said in [hit.value for hit in db.memory.search("where do I live?")]
 
 
-LONG_TEXTS_CUT = 11
-
-
 def test_a_text_that_an_older_version_cut_is_found_by_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,24 +155,11 @@ def test_a_text_that_an_older_version_cut_is_found_by_its_end(
         with stratagem.open(str(path), embedder="none") as db:
             db.memory.store("book", "page " * 40_000 + "lighthouse")
             assert not db.memory.search("lighthouse")
-    make_read_models_older(path, LONG_TEXTS_CUT)
+    make_read_models_older(path)
 
     with stratagem.open(str(path), embedder="none") as db:
         assert [hit.key for hit in db.memory.search("lighthouse")] == ["book"]
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
-
-
-def test_messages_without_a_text_that_was_cut_keep_their_vectors(tmp_path: Path) -> None:
-    path = tmp_path / "short.db"
-    with stratagem.open(str(path)) as db:
-        db.memory.log("message", {"role": "user", "content": "I moved to Bergen"}, tags=["norway"])
-        assert db.memory.search("Bergen")
-    make_read_models_older(path, LONG_TEXTS_CUT)
-    change(path, "DELETE FROM tags")
-
-    with stratagem.open(str(path), embedder="none") as db:
-        assert db.memory.search("Bergen", tags=["norway"])
-        assert db.runtime.foundation.store.reader().vectors.count() == 1
 
 
 def test_instructions_that_an_older_version_missed_are_listed(
@@ -189,7 +171,7 @@ def test_instructions_that_an_older_version_missed_are_listed(
         with stratagem.open(str(path), embedder="none") as db:
             db.memory.log("message", {"role": "user", "text": "Always squash commits"})
             assert db.memory.instructions() == []
-    make_read_models_older(path, READ_MODELS_VERSION - 1)
+    make_read_models_older(path)
 
     with stratagem.open(str(path), embedder="none") as db:
         assert [each.text for each in db.memory.instructions()] == ["Always squash commits"]

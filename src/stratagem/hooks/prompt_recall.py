@@ -25,6 +25,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.context_text import cut, plain_words, text_key
+from stratagem.memory.messages import is_message, side_of
 from stratagem.search import analysis, relevance
 from stratagem.search.passages import parts
 from stratagem.search.plain_embedding import cosine, embed_text
@@ -191,13 +192,7 @@ def _bare_words(text: str) -> list[str]:
 
 def _side_of(found: Content) -> str | None:
     """Return whether a message asks or answers, by its role; None where it does neither."""
-    data = found.content.get("data")
-    if not isinstance(data, dict) or "role" not in data:
-        return None
-    # Most prompts meet no message of a conversation.
-    from stratagem.memory.standing import side_of
-
-    return side_of(data)
+    return side_of(found.content.get("data"))
 
 
 def _text_of(found: Content) -> str:
@@ -233,6 +228,11 @@ def _indexed_text(found: Content) -> str:
     from stratagem.memory import kinds
 
     return values.text_of(value) if found.kind == "entry" else kinds.event_text(value)
+
+
+def _label_of(found: Content) -> str:
+    """Return the label of a logged event; that of a message says nothing about it."""
+    return "" if is_message(found.content.get("data")) else found.content.get("event") or ""
 
 
 def _id_of(found: Content) -> str:
@@ -275,7 +275,7 @@ class _Judge:
         `matched` are the numbers of its passages that were found, best first.
         """
         text = _text_of(found)
-        title = found.key or found.content.get("event") or ""
+        title = found.key or _label_of(found)
         best, shown = -1.0, ""
         for passage in _passages_of(found, text, matched):
             present = analysis.find_terms(f"{title} {passage}", self._asked)

@@ -27,10 +27,12 @@ from stratagem.memory.kinds import (
     TRUST,
     UNTRUSTED,
     event_text,
+    event_title,
     logged_events,
 )
+from stratagem.memory.messages import Side, role_of, side_of, words_of
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
-from stratagem.memory.standing import Side, find_standing, role_of, side_of, words_of
+from stratagem.memory.standing import find_standing
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
 from stratagem.search.record_finders import FoundByName
@@ -107,7 +109,8 @@ class _Found(NamedTuple):
 
     @property
     def place(self) -> NamedPlace:
-        name = repr(self.title) if self.is_entry else f"@{self.event.sequence} {self.title}"
+        label = self.content.get("event")
+        name = repr(self.title) if self.is_entry else f"@{self.event.sequence} {label}"
         return NamedPlace(name, self.event.space.namespace)
 
 
@@ -208,7 +211,7 @@ class HitReader:
     def _open(self, part: Ranking, ranked: Ranked, event: EventContent) -> _Found:
         content = orjson.loads(event.payload)
         is_entry = event.space.kind == ENTRY
-        title = (event.key if is_entry else content.get("event")) or ""
+        title = event.key or "" if is_entry else event_title(content)
         value = content["value" if is_entry else "data"]
         text = values.text_of(value) if is_entry else event_text(value)
         shown = excerpt(text, self._asked, ranked.passage)
@@ -219,7 +222,7 @@ class HitReader:
         near = math.nan
         if part.nearness is not None and len(text) <= relevance.SHORT_CHARS_MAX:
             near = part.nearness.of_cosine(ranked.cosine)
-            near -= 0.0 if is_entry else relevance.LABEL_NEARNESS
+            near -= 0.0 if is_entry else relevance.EVENT_NEARNESS
         return _Found(
             part, ranked, event, content, is_entry, title, value, text, shown, present, covered,
             near,

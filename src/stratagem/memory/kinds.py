@@ -10,7 +10,8 @@ from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.function_cache import cache_texts
-from stratagem.memory.standing import STANDING, field_of_words, is_standing, role_of, words_of
+from stratagem.memory.messages import field_of_words, is_message, role_of, words_of
+from stratagem.memory.standing import STANDING, is_standing
 
 __all__ = [
     "ENTRY",
@@ -31,6 +32,7 @@ __all__ = [
     "capture_facet",
     "entries",
     "event_text",
+    "event_title",
     "label_facet",
     "logged_events",
     "session_facet",
@@ -110,8 +112,17 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
         tags=tuple(content.get("tags", ())),
         facets=(*facets, *_facets(data), *_origin_facets(content)),
         session=session,
-        text=Text(content["event"], event_text(data)),
+        text=Text(event_title(content), event_text(data)),
     )
+
+
+def event_title(content: Mapping[str, Any]) -> str:
+    """Return what a logged event is found by beside its text: its label.
+
+    A message has none: nearly all of them are labelled `message`, which says nothing about them and
+    would match every question with that word.
+    """
+    return "" if is_message(content["data"]) else content["event"]
 
 
 def event_text(data: Any) -> str:

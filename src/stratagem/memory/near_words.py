@@ -20,7 +20,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import values
 from stratagem.engine.lineage import View
 from stratagem.memory.hits import is_doubtful
-from stratagem.memory.kinds import ENTRY, event_text
+from stratagem.memory.kinds import ENTRY, event_text, event_title
 from stratagem.search import analysis, ranking
 from stratagem.search.passages import span_of
 from stratagem.storage.contract import EventContent, Reader
@@ -49,7 +49,7 @@ class _Text(NamedTuple):
         content: dict[str, Any] = orjson.loads(event.payload)
         if event.space.kind == ENTRY:
             return cls(event.key or "", values.text_of(content["value"]))
-        return cls(content["event"], event_text(content["data"]))
+        return cls(event_title(content), event_text(content["data"]))
 
     def words(self, passage: int) -> Iterator[str]:
         """Yield the words of the title, and of one passage."""

@@ -18,6 +18,7 @@ from stratagem.deferred_modules import defer
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.memory.kinds import ENTRY, EVENT, TRUST, UNTRUSTED
+from stratagem.memory.messages import words_of
 from stratagem.memory.models import (
     Activity,
     ActivityBucket,
@@ -26,7 +27,6 @@ from stratagem.memory.models import (
     SessionInfo,
     SessionList,
 )
-from stratagem.memory.standing import words_of
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import EventContent, Reader

@@ -18,42 +18,26 @@ and .88 when that half was first asked, and 1.0 and .93 after a mistake that it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Final
 
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.function_cache import cache_texts
+from stratagem.memory.messages import ANSWERING, MACHINES
 
-__all__ = [
-    "STANDING",
-    "Side",
-    "field_of_words",
-    "find_standing",
-    "is_standing",
-    "role_of",
-    "side_of",
-    "words_of",
-]
-
-# Of an exchange: a user, or whoever speaks for one, and the assistant.
-Side = Literal["asking", "answering"]
+__all__ = ["STANDING", "find_standing", "is_standing"]
 
 # The facet that standing instructions and preferences are found by.
 STANDING: Final = "standing"
 
-# The fields that a message has its words in.
-_WORDS: Final = ("text", "content", "message", "body")
 # A text that goes on for longer is a document, and speaks to everybody.
 _CHARS_MAX: Final = 2_000
 # Longer texts are rarer, and much to keep.
 _CACHED_CHARS_MAX: Final = 400
 # Whose texts are no instructions. What is recognised is stored as a facet: to change this, or the
 # pattern, is to change what the read models mean, which are then to be rebuilt.
-_ANSWERING: Final = frozenset({"agent", "ai", "assistant", "bot", "model"})
-# Messages of a conversation that neither ask nor answer.
-_MACHINES: Final = frozenset({"function", "tool"})
-_ASIDE: Final = _MACHINES | {"developer", "system"}
+_NOT_INSTRUCTING: Final = ANSWERING | MACHINES
 
 # What an assistant is told to do; "always here to help" is no instruction.
 _DEEDS: Final = (
@@ -244,7 +228,7 @@ def is_standing(text: str, role: str | None = None) -> bool:
 
 def find_standing(text: str, role: str | None = None) -> str | None:
     """Return the sentence that says what its author wants from now on; None if none does."""
-    if role in _ANSWERING or role in _MACHINES or len(text) > _CHARS_MAX:
+    if role in _NOT_INSTRUCTING or len(text) > _CHARS_MAX:
         return None
     for found in _find_candidates(text):
         sentence = _sentence_around(text, found.start(), found.end())
@@ -311,38 +295,3 @@ def _has_any(small: str, signs: Sequence[str]) -> bool:
         if sign in small:
             return True
     return False
-
-
-def side_of(data: Any) -> Side | None:
-    """Return whether a message asks or answers, by its role; None where it does neither."""
-    role = role_of(data)
-    if role is None or role in _ASIDE:
-        return None
-    if role not in _ANSWERING:
-        return "asking"
-    # A call of a tool comes before the answer.
-    return None if "tool_calls" in data and not words_of(data) else "answering"
-
-
-def words_of(value: Any) -> str:
-    """Return what was said, without the names of fields."""
-    # Text first: most values are, and telling a mapping takes ten times as long.
-    if isinstance(value, str):
-        return value
-    name = field_of_words(value)
-    return value[name] if name is not None else ""
-
-
-def field_of_words(value: Any) -> str | None:
-    """Return the field of a message that has its words; None where it has none."""
-    if type(value) is not dict and not isinstance(value, Mapping):
-        return None
-    return next((name for name in _WORDS if isinstance(value.get(name), str)), None)
-
-
-def role_of(data: Any) -> str | None:
-    """Return who said a message, as its `role` says in small letters."""
-    if isinstance(data, str):
-        return None
-    role = data.get("role") if type(data) is dict or isinstance(data, Mapping) else None
-    return role.strip().lower() if isinstance(role, str) else None

@@ -25,8 +25,8 @@ from typing import Final
 
 __all__ = [
     "CONTEXT_SHARE",
+    "EVENT_NEARNESS",
     "FLOORS",
-    "LABEL_NEARNESS",
     "NEAR_CONCEPT_FLOOR",
     "SHORT_CHARS_MAX",
     "TERMS_ENOUGH",
@@ -48,8 +48,9 @@ _UNLIKE_SHORT: Final = 1.75
 _SAME_NEARNESS: Final = 6.0
 # Up to how many characters an entry or a logged fact is short.
 SHORT_CHARS_MAX: Final = 100
-# The label of a logged event ("observation") is near to something by itself.
-LABEL_NEARNESS: Final = 0.2
+# What is taken from the nearness of a logged event: its label ("observation"), or how things are
+# said in a conversation, is near to something by itself.
+EVENT_NEARNESS: Final = 0.2
 # The least weight of a word: a word that is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
 # Not every word of a long query, such as an error message, has to match: so many are enough.

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from stratagem.memory.standing import find_standing, is_standing, role_of, words_of
+from stratagem.memory.standing import find_standing, is_standing
 
 LABELLED = Path(__file__).parents[3] / "evals" / "data" / "standing.jsonl"
 STANDING = [
@@ -175,13 +175,6 @@ def test_the_sentence_that_says_it_is_found() -> None:
     text = "The build broke. I prefer small commits! Can you look?"
 
     assert find_standing(text) == "I prefer small commits!"
-
-
-def test_a_message_says_its_role_and_its_words() -> None:
-    assert role_of({"role": " User "}) == "user"
-    assert role_of("text") is role_of({"role": 1}) is None
-    assert words_of({"content": "hello", "role": "user"}) == words_of("hello") == "hello"
-    assert words_of({"role": "user"}) == words_of(1) == ""
 
 
 def test_the_labelled_sentences_are_told_apart() -> None:

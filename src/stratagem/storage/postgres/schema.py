@@ -14,14 +14,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from stratagem import limits
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
 from stratagem.storage.contract import WriteRequest
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.postgres import maintenance
-from stratagem.storage.postgres.connection import SCHEMA, Connection, PostgresSession
+from stratagem.storage.postgres.connection import SCHEMA, Connection
 from stratagem.storage.postgres.statements import SQL, migrations
 from stratagem.storage.relational.transaction import SqlTransaction
 
@@ -33,9 +32,6 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "begin", "check_read_models", "ente
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
 READ_MODELS_VERSION = 11
-# Since then messages are embedded as they are now, but for texts of more than
-# `limits.INDEXED_CHARS_MAX` characters: they were cut there.
-_LONG_TEXTS_CUT = 9
 _ONLINE = "-- online"
 # How often a process looks whether another has migrated.
 _LOCK_SECONDS = 0.05
@@ -85,24 +81,15 @@ def begin(store: PostgresStore, connection: Connection) -> None:
         head = writer.log.head()
         transaction = SqlTransaction(writer).begin(WriteRequest(actor="stratagem"), head)
         # Checked again under the lock: another server may have done it meanwhile.
-        version = transaction.settings.number("read_models_version")
-        if version == READ_MODELS_VERSION:
+        if transaction.settings.number("read_models_version") == READ_MODELS_VERSION:
             return
         if head == Head(0, 0, GENESIS):
             transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
             transaction.finish(None)
         else:
-            if _are_vectors_older(session, version):
-                session.execute(SQL["drop_message_vectors"])
+            session.execute(SQL["drop_message_vectors"])
             maintenance.replay_all(session, store, lambda _done, _total, _what: None)
         transaction.settings.set("read_models_version", READ_MODELS_VERSION)
-
-
-def _are_vectors_older(session: PostgresSession, version: int | None) -> bool:
-    if version != _LONG_TEXTS_CUT:
-        return version is None or version < _LONG_TEXTS_CUT
-    row = session.execute(SQL["text_cut"], (limits.INDEXED_CHARS_MAX,)).fetchone()
-    return row is not None
 
 
 def check_read_models(store: PostgresStore, version: int) -> None:

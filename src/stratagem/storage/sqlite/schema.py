@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import apsw
 
-from stratagem import limits
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, StorageUnavailable
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
 __all__ = ["open_writer"]
-
-# Since then messages are embedded as they are now, but for texts of more than
-# `limits.INDEXED_CHARS_MAX` characters: they were cut there.
-_LONG_TEXTS_CUT: Final = 11
 
 
 def open_writer(store: SqliteStore) -> apsw.Connection:
@@ -162,18 +157,9 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
         connection.execute(script("read_models.sql"))
         _begin_log(connection, store)
     elif _read_models_version(connection) != READ_MODELS_VERSION:
-        if _are_vectors_older(connection):
-            connection.execute(SQL["drop_message_vectors"])
+        connection.execute(SQL["drop_message_vectors"])
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
     setting_writer(connection).set("read_models_version", READ_MODELS_VERSION)
-
-
-def _are_vectors_older(connection: apsw.Connection) -> bool:
-    version = _read_models_version(connection)
-    if version != _LONG_TEXTS_CUT:
-        return version is None or version < _LONG_TEXTS_CUT
-    cut = connection.execute(SQL["text_cut"], (limits.INDEXED_CHARS_MAX,)).fetchone()
-    return cut is not None
 
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:

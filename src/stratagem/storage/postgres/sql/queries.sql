@@ -36,10 +36,6 @@ SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
 -- The newest event.
 SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
--- name: text_cut
--- A text that was cut after $2 characters; between two lines, one character earlier.
-SELECT seq FROM versions WHERE workspace = $1 AND chars >= $2 - 1 LIMIT 1
-
 -- name: head_to_write_after
 -- The newest event, which version of the read models the workspace has come to, the mark of a copy
 -- that is not finished, the embedder, whether there are projections, and the highest number of a
@@ -999,8 +995,8 @@ UPDATE vectors SET checksum = substring(sha256(int8send(seq) || vector_send(vect
 WHERE workspace = $1 AND checksum IS NULL
 
 -- name: drop_message_vectors
--- Vectors of messages that an older version made: their texts had the role in them. Some others
--- may be among them, and are made anew for nothing.
+-- Vectors of messages that an older version made: their texts had the role and the label in them.
+-- Some others may be among them, and are made anew for nothing.
 DELETE FROM vectors WHERE workspace = $1 AND seq IN (
     SELECT seq FROM events WHERE workspace = $1 AND kind = 'EventLogged'
     AND position('"role":"'::bytea IN payload) > 0

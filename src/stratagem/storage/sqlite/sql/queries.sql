@@ -29,10 +29,6 @@ SELECT seq, at, hash FROM events ORDER BY seq DESC LIMIT 1
 SELECT (SELECT user_version FROM pragma_user_version),
     (SELECT value FROM settings WHERE name = 'read_models_version')
 
--- name: text_cut
--- A text that was cut after ?1 characters; between two lines, one character earlier.
-SELECT seq FROM versions WHERE chars >= ?1 - 1 LIMIT 1
-
 -- name: head_to_write_after
 -- The newest event, the versions of the file, and the mark of a copy that is not finished.
 SELECT seq, at, hash, (SELECT user_version FROM pragma_user_version),
@@ -796,8 +792,8 @@ SELECT 1 FROM pragma_table_info('kept_vectors') WHERE name = 'checksum'
 DROP TABLE kept_vectors
 
 -- name: drop_message_vectors
--- Vectors of messages that an older version made: their texts had the role in them. Some others
--- may be among them, and are made anew for nothing.
+-- Vectors of messages that an older version made: their texts had the role and the label in them.
+-- Some others may be among them, and are made anew for nothing.
 DELETE FROM vectors WHERE seq IN (
     SELECT seq FROM events WHERE kind = 'EventLogged' AND instr(payload, CAST('"role":"' AS BLOB))
 )
