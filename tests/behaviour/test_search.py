@@ -529,6 +529,23 @@ def test_a_reply_is_looked_for_among_the_next_messages_alone(call: Call) -> None
 
 
 @proves("search:exchange")
+def test_messages_made_of_blocks_are_exchanges_of_what_they_say(call: Call) -> None:
+    asked = [{"type": "text", "text": "Where do puffins nest?"}]
+    used = [{"type": "tool_use", "id": "t1", "name": "look_up", "input": {"bird": "puffin"}}]
+    result = [{"type": "tool_result", "tool_use_id": "t1", "content": "3 pages"}]
+    call.log(event="message", data={"role": "user", "content": asked}, session="s")
+    call.log(event="message", data={"role": "assistant", "content": used}, session="s")
+    call.log(event="message", data={"role": "user", "content": result}, session="s")
+    call.log(event="message", data={"role": "model", "parts": [{"text": "On Røst."}]}, session="s")
+
+    (hit,) = call.search(query="where do they nest", k=1)["results"]
+
+    assert hit["snippet"] == "Where do puffins **nest**?"
+    assert hit["reply"]["passage"] == "On Røst."
+    assert call.search(query="assistant content type")["results"] == []
+
+
+@proves("search:exchange")
 def test_messages_without_roles_stand_for_themselves(call: Call) -> None:
     for text in ("Where do the puffins nest?", "On the northern cliffs"):
         call.log(event="message", data={"text": text}, session="s")

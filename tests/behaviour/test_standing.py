@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.behaviour.conftest import Call
@@ -27,6 +29,23 @@ def test_standing_instructions_are_listed_newest_first(call: Call) -> None:
     ]  # fmt: skip
     assert listed[0]["key"] == "user/style"
     assert listed[2]["sequence"] == listed[2]["version"]
+
+
+@proves("standing:listed")
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        {"content": [{"type": "text", "text": "Always answer in Welsh"}]},
+        {"parts": [{"text": "Always answer in Welsh"}]},
+    ],
+)
+def test_an_instruction_is_read_from_the_blocks_of_a_message(call: Call, blocks: Any) -> None:
+    call.log(event="message", data={"role": "user", **blocks})
+    call.log(event="message", data={"role": "assistant", **blocks})
+
+    (listed,) = call.status()["instructions"]
+
+    assert listed["text"] == "Always answer in Welsh"
 
 
 @proves("standing:listed")

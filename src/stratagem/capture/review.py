@@ -45,6 +45,7 @@ from stratagem.memory.kinds import (
     capture_facet,
     entries,
 )
+from stratagem.memory.messages import words_of
 from stratagem.memory.service import Memory
 from stratagem.parameters import COUNT_ALIASES, BranchName, Cursor, Param, RequestId
 from stratagem.search.foundation import BoundSystem
@@ -296,11 +297,10 @@ def _item(reader: Reader, view: View, event: EventContent) -> CapturedItem:
 
 def _text_of_data(data: Any) -> str:
     """Return what was said, or what a tool was asked and answered."""
-    if isinstance(data, dict):
-        if isinstance(data.get("content"), str):
-            return str(data["content"])
-        if "tool" in data:
-            return f"{data['tool']} {data.get('input', '')}\n{data.get('output', '')}".strip()
+    if said := words_of(data):
+        return said
+    if isinstance(data, dict) and "tool" in data:
+        return f"{data['tool']} {data.get('input', '')}\n{data.get('output', '')}".strip()
     return values.text_of(data)
 
 

@@ -25,6 +25,7 @@ from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
+from stratagem.memory.messages import words_of
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.storage.contract import Reader
@@ -142,7 +143,7 @@ def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[Brief
         role = content["data"].get("role", "")
         # What was answered before the last prompt is no answer to it.
         if content.get("session") == session and "user" not in last:
-            said = _line(strip_marked(content["data"].get("content", "")))
+            said = _line(strip_marked(words_of(content["data"])))
             last.setdefault(role, said)
     facts = []
     asked, answer = last.get("user", ""), last.get("assistant", "")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from stratagem.memory.messages import words_of
 from stratagem.storage.sqlite.plain_hash import sha256
 
 __all__ = ["cut", "mark", "pack_lines", "plain_words", "strip_marked", "text_key", "tokens_in"]
@@ -51,10 +52,7 @@ def plain_words(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        said = next(
-            (value[name] for name in ("text", "content", "message", "body") if name in value), None
-        )
-        if isinstance(said, str):
+        if said := words_of(value):
             return said
         return "; ".join(f"{name}: {plain_words(each)}" for name, each in value.items())
     if isinstance(value, list):

@@ -10,7 +10,7 @@ from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.function_cache import cache_texts
-from stratagem.memory.messages import field_of_words, is_message, role_of, words_of
+from stratagem.memory.messages import is_message, rest_of, role_of, words_of
 from stratagem.memory.standing import STANDING, is_standing
 
 __all__ = [
@@ -131,12 +131,12 @@ def event_text(data: Any) -> str:
     Of a message it is what was said: who said it and the name of its field are in every message,
     and would match every question about "the user". Other fields of a message follow.
     """
-    field = field_of_words(data) if role_of(data) is not None else None
-    if field is None:
+    if not is_message(data):
         return values.text_of(data)
-    said: str = data[field]
-    rest = {name: value for name, value in data.items() if name not in {"role", field}}
-    text = f"{said}\n{values.text_of(rest)}" if rest else said
+    said = words_of(data)
+    rest = rest_of(data)
+    more = values.text_of(rest) if rest else ""
+    text = f"{said}\n{more}" if said and more else said or more
     return text[: limits.SEARCHED_CHARS_MAX]
 
 

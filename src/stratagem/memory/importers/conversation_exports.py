@@ -21,6 +21,7 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
 from stratagem.memory.importers.foreign_source import ForeignSource
 from stratagem.memory.importers.front_matter import time_of
+from stratagem.memory.messages import block_words
 from stratagem.memory.sources import (
     Format,
     Position,
@@ -226,23 +227,15 @@ def _words(content: Any) -> str:
         return ""
     parts = content.get("parts")
     if isinstance(parts, list):
-        return "\n".join(part for part in parts if isinstance(part, str))
+        return block_words(parts)
     text = content.get("text") if content.get("content_type") == "text" else None
     return text if isinstance(text, str) else ""
 
 
 def _blocks(message: Mapping[str, Any]) -> str:
     """Return the text of a message of Claude: its blocks of text, or what older exports have."""
-    blocks = message.get("content")
-    texts = [
-        block["text"]
-        for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and isinstance(block.get("text"), str)
-    ]
     whole = message.get("text")
-    return "\n".join(texts) or (whole if isinstance(whole, str) else "")
+    return block_words(message.get("content")) or (whole if isinstance(whole, str) else "")
 
 
 def _memories(documents: list[Any]) -> Iterator[tuple[str, str]]:

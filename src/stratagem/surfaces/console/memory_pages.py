@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.errors import ResourceNotFound, StratagemError, ValidationFailed
+from stratagem.memory.messages import words_of
 from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.value_views import looks_like_markdown, read_value
 from stratagem.surfaces.console.visits import Visit
@@ -347,18 +348,10 @@ async def _purge_event(visit: Visit, fields: dict[str, str]) -> Done:
 def _turn(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event of a conversation with who speaks, and what is said."""
     data = event["data"]
-    said = data if isinstance(data, str) else None
     role = event["event"]
     if isinstance(data, dict):
         role = str(data.get("role") or data.get("speaker") or event["event"])
-        said = next(
-            (
-                data[name]
-                for name in ("content", "text", "message")
-                if isinstance(data.get(name), str)
-            ),
-            None,
-        )
+    said = data if isinstance(data, str) else words_of(data) or None
     return {**event, "role": role, "said": said}
 
 
