@@ -719,6 +719,18 @@ FOUND: dict[str, tuple[Any, str]] = {
 
 
 @proves("search:languages")
+def test_a_number_is_found_however_its_thousands_are_marked(call: Call) -> None:
+    call.store(key="limit", value="Exports are limited to 5,000 rows.")
+    call.store(key="cap", value="Uploads are capped at 12000 files")
+
+    (limit,) = call.search(query="5000")["results"]
+    (cap,) = call.search(query="12,000")["results"]
+
+    assert limit["snippet"] == "Exports are limited to **5,000** rows."
+    assert cap["snippet"] == "Uploads are capped at **12000** files"
+
+
+@proves("search:languages")
 @pytest.mark.parametrize(("value", "query"), FOUND.values(), ids=FOUND)
 def test_a_text_is_found_by_words_in_any_language_and_spelling(
     call: Call, value: Any, query: str

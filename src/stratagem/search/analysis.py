@@ -12,6 +12,7 @@ characters (see `characters`). Then
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
+* a number is one term, however its thousands are marked (12,000, 12'000, 12_000);
 * scripts without spaces give single characters and overlapping pairs; a query asks for
   the pairs, and for a single character only when it stands alone. Korean words also
   stay whole;
@@ -30,7 +31,7 @@ from typing import Final, Self
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.function_cache import FunctionCache, cache_texts
-from stratagem.search.characters import fold, shape
+from stratagem.search.characters import fold, group_marks, join_groups, shape
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -53,7 +54,7 @@ __all__ = [
     "title_terms",
 ]
 
-VERSION: Final = 2
+VERSION: Final = 3
 # The ASCII characters that a term may hold beside letters and digits: an FTS5 table needs
 # them as `tokenize="ascii tokenchars '…'"`. No quotes and no backslash, so that a term can
 # be quoted anywhere as it is.
@@ -204,6 +205,8 @@ class AskedTerms(frozenset[str]):
     # An ASCII text that has one of the terms has one of these, in small letters and without joints.
     # There are none where a term begins with a symbol.
     heads: tuple[str, ...]
+    # Whether all of them are words: else commas may be joints, too.
+    are_words: bool
 
     def __new__(cls, asked: Iterable[str]) -> Self:
         """Take terms as `query_terms` gives them."""
@@ -213,6 +216,7 @@ class AskedTerms(frozenset[str]):
         self.are_symbols = len(symbols) == len(firsts)
         self.initials = frozenset([*firsts, *map(str.upper, firsts)])
         self.heads = () if symbols else tuple({_head(term) for term in self})
+        self.are_words = "".join(self).isalpha()
         return self
 
 
@@ -248,16 +252,17 @@ def find(text: str, asked: AskedTerms, *, most: int) -> Occurrences:
 
 def find_terms(text: str, asked: AskedTerms) -> set[str]:
     """Return which of some terms a text has."""
-    if asked.heads and text.isascii() and not _may_begin(text, asked.heads):
+    if asked.heads and text.isascii() and not _may_begin(text, asked):
         return set()
     initials = asked.initials
     found = {term for word in text.split() for term in _terms_among(word, initials).split()}
     return found & asked or _symbols_among(text, asked)
 
 
-def _may_begin(text: str, heads: tuple[str, ...]) -> bool:
-    """Whether a term of an ASCII text may begin with one of some heads."""
-    joined = _remove_joints(text.lower())
+def _may_begin(text: str, asked: AskedTerms) -> bool:
+    """Whether one of some terms may begin in an ASCII text."""
+    heads = asked.heads
+    joined = _remove_joints(text.lower(), asked)
     for head in heads:
         if head in joined:
             break
@@ -265,7 +270,7 @@ def _may_begin(text: str, heads: tuple[str, ...]) -> bool:
         return False
     # Many words have a short head somewhere within; a key has few places where a term may begin.
     return len(text) > _KEY_CHARS or any(
-        _remove_joints(text[initial.start() :].lower()).startswith(heads)
+        _remove_joints(text[initial.start() :].lower(), asked).startswith(heads)
         for initial in _INITIAL.finditer(text)
     )
 
@@ -275,8 +280,8 @@ def _likely_words(text: str, asked: AskedTerms) -> list[tuple[int, str]]:
     heads = asked.heads
     if heads and text.isascii():
         lowered = text.lower()
-        joined = _remove_joints(lowered)
-        # `e-mail` has the head of `email` only once joints vanish.
+        joined = _remove_joints(lowered, asked)
+        # `e-mail` has the head of `email` only once joints vanish, and 12,000 that of 12000.
         if joined is lowered or all(joined.count(head) == lowered.count(head) for head in heads):
             return _words_with(heads, lowered, text)
     initials = asked.initials
@@ -304,10 +309,11 @@ def _words_with(heads: Iterable[str], lowered: str, text: str) -> list[tuple[int
     return sorted(words.items())
 
 
-def _remove_joints(text: str) -> str:
-    """Return a text without joints: itself, where it has none."""
+def _remove_joints(text: str, asked: AskedTerms) -> str:
+    """Return a text without what may be joints in asked terms: itself, where it has none."""
     # A tenth of the time of `str.translate`.
-    return text.replace("-", "").replace("_", "").replace("'", "")
+    joined = text.replace("-", "").replace("_", "").replace("'", "")
+    return joined if asked.are_words else joined.replace(",", "")
 
 
 def _symbols_among(text: str, asked: AskedTerms) -> set[str]:
@@ -386,6 +392,9 @@ def _key_terms(name: str) -> list[str] | None:
             found.append(_CHUNKS[part])
         else:
             return None
+    if numbers == len(parts) and "_" in name:
+        # A number whose thousands are marked, perhaps.
+        return None
     # Between two numbers a hyphen stays.
     found.insert(0, _plain_term("".join(parts)) if numbers <= 1 else _whole(name))
     return found
@@ -403,7 +412,7 @@ def _query_terms(chunk: str) -> list[str]:
 
 
 def _word_terms(chunk: str, *, singles: bool) -> list[str]:
-    text = fold(chunk)
+    text = fold(join_groups(chunk))
     shapes = shape(text)
     found: list[str] = []
     for match in _WORD.finditer(shapes):
@@ -482,6 +491,16 @@ def _all_in(found: Collection[str], unwanted: Collection[str]) -> bool:
 
 
 def _spans(chunk: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
+    marks = set(group_marks(chunk))
+    if not marks:
+        yield from _word_spans(chunk, asked)
+        return
+    kept = [at for at in range(len(chunk)) if at not in marks]
+    for start, end, term in _word_spans("".join(chunk[at] for at in kept), asked):
+        yield TermOccurrence(kept[start], kept[end - 1] + 1, term)
+
+
+def _word_spans(chunk: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
     shapes = shape(chunk)
     for match in _WORD.finditer(shapes):
         start, end = match.span()

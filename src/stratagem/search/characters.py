@@ -2,6 +2,7 @@
 
 `fold` brings a text into one spelling: compatibility forms, accents and invisible
 characters are settled here, case is not, because case shows where a name is parted.
+`join_groups` does the same for numbers: 12,000 and 12'000 are 12000.
 
 `shape` gives one letter for each character, so that the rules about words can be short
 patterns over shapes that hold for every script:
@@ -22,7 +23,7 @@ from typing import Final
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.function_cache import FunctionCache
 
-__all__ = ["fold", "shape"]
+__all__ = ["fold", "group_marks", "join_groups", "shape"]
 
 _CHARACTERS_MAX: Final = 4_096
 
@@ -53,6 +54,14 @@ _PLAIN: Final = {
     "þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "\u0131": "i", "ħ": "h",
     "\u2019": "'", "\u02bc": "'", "\u200b": " ",
 }  # fmt: skip
+# Thousands: with commas also after a currency (USD5,000), with the other marks only where nothing
+# else is joined to them, since they join the words of names.
+_GROUPED: Final = deferred_pattern(
+    r"(?<![0-9_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9])"
+    r"|(?<![\w.,'\u2019/:@-])[1-9][0-9]{0,2}"
+    r"(?:(?:['\u2019][0-9]{3})+(?!['\u2019]?\w)|(?:_[0-9]{3})+(?![\w/:@-]))"
+)
+_GROUP_MARKS: Final = (",", "'", "_", "\u2019")
 _VARIATION_SELECTORS: Final = range(0xFE00, 0xFE10)
 
 
@@ -68,6 +77,31 @@ def fold(text: str) -> str:
 def shape(text: str) -> str:
     """Return the shapes of a text's characters: a string of the same length."""
     return text.translate(_SHAPES)
+
+
+def group_marks(text: str) -> list[int]:
+    """Return where the marks between the thousands of numbers stand in a text."""
+    for mark in _GROUP_MARKS:
+        if mark in text:
+            break
+    else:
+        return []
+    return [
+        at
+        for number in _GROUPED.finditer(text)
+        for at in range(*number.span())
+        if text[at] in _GROUP_MARKS
+    ]
+
+
+def join_groups(text: str) -> str:
+    """Return a text without the marks between the thousands of its numbers."""
+    begin = 0
+    parts: list[str] = []
+    for mark in group_marks(text):
+        parts.append(text[begin:mark])
+        begin = mark + 1
+    return "".join([*parts, text[begin:]]) if parts else text
 
 
 def _fold(code: int) -> str:

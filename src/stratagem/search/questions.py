@@ -28,6 +28,7 @@ from itertools import pairwise
 from typing import Final
 
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.search.characters import join_groups
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Question", "in_first_person", "is_number", "telling_words"]
@@ -169,7 +170,7 @@ def telling_words(text: str) -> list[str]:
     """Return the distinct words of a text that say what it is about; all, where none does."""
     words = [
         word
-        for word in _WORD.findall(_BORDER.sub(" ", text).casefold())
+        for word in _WORD.findall(_BORDER.sub(" ", join_groups(text)).casefold())
         if len(word) > 1 or word.isdigit()
     ]
     return list(dict.fromkeys([word for word in words if word not in STOP_WORDS] or words))

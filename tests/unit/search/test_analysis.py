@@ -30,6 +30,7 @@ MIXED = st.lists(
     st.one_of(
         st.text(max_size=12),
         st.text(alphabet="aB1._-/:@'&+#\\ \"*^(){}%€", max_size=16),
+        st.from_regex(r"[a/$]?[0-9]{1,3}([,'_][0-9]{3}){1,3}[.,k]?", fullmatch=True),
         st.sampled_from(
             ["getUserName", "snake_case", "東京都", "학교에서", "ภาษาไทย", "naïve", "don't", "😀"]
         ),
@@ -87,6 +88,12 @@ class Found:
         ("a3f9c2e8b1d4", ["a3f9c2e8b1d4"]),
         ("<b>bold</b>", ["b", "bold", "b"]),
         ("nul\x00middle", ["nul", "middl"]),
+        ("5,000 12'000 1\u2019000 1_000_000", ["5000", "12000", "1000", "1000000"]),
+        ("(1,234.56)", ["1234.56", "1234", "56"]),
+        ("1,000-2,000km", ["1000-2000km", "1000", "2000km", "2000", "km"]),
+        ("$5,000 上限5,000行", ["5000", "上", "限", "上限", "5000", "行"]),
+        ("1,20,000 0,500 8080,443", ["1", "20", "000", "0", "500", "8080", "443"]),
+        ("12_34 v1_000", ["12_34", "12", "34", "v1_000", "v1", "v", "1", "000"]),
     ],
 )
 def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
@@ -125,6 +132,9 @@ def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
         (":-)", ":-)"),
         ("it costs 5€", "€"),
         ("x" * 500, "x" * 500),
+        ("limited to 5,000 rows", "5000"),
+        ("capped at 12000 files", "12,000"),
+        ("capped at 12'000 files", "12_000"),
     ],
 )
 def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -139,6 +149,7 @@ def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> No
         ("C++ only", "C#"),
         ("abc", "a.b.c"),
         ("plain words", "&&"),
+        ("limited to 5,000 rows", "12,000"),
     ],
 )
 def test_a_text_is_not_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -320,6 +331,7 @@ def test_words_begin_with_the_head_of_their_stem() -> None:
 @given(text=MIXED, query=MIXED)
 @example(text="send an e-mail to O'Brien's user_id", query="email obrien userId")
 @example(text="aa a-aa aa", query="aaa aaaa")
+@example(text="up to 12,000 of USD5,000, 12'000", query="12000 usd5000 5000 000")
 @example(text="skies of a dying state-of-the-art", query="sky die stateoftheart")
 def test_terms_are_found_in_ascii_texts_as_in_any(text: str, query: str) -> None:
     """A word of another script makes every word of a text be looked at."""
