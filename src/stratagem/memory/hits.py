@@ -57,6 +57,8 @@ _READ_MIN: Final = 8
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # Entries that say the same in as many words, under keys of other lengths, are ranked so far apart.
 _EQUAL_RANKS: Final = 0.06
+# So much of a text shows whether its words are known.
+_SAMPLE_CHARS: Final = 200
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
 # A reply is looked for among so many messages: calls of tools and more questions may lie between.
@@ -234,11 +236,9 @@ class HitReader:
         return relevance.floor(found.event.space.kind, found.ranked.cosine)
 
     def _judge(self, found: _Found) -> _Judgement:
-        covered, near = found.covered, found.near
-        if math.isnan(near):
-            alike = relevance.likeness(found.ranked.cosine)
-        else:
-            alike = self._likeness_of_short(found)
+        covered = found.covered
+        is_long = math.isnan(found.near)
+        alike = _likeness_of_long(found) if is_long else self._likeness_of_short(found)
         score = relevance.score(covered, alike)
         alone = found.content.get("session") is None or found.ranked.passage is None
         if score < relevance.UNSURE and not alone:
@@ -246,7 +246,7 @@ class HitReader:
             covered = self._coverage.of(found.present, self._lent_terms(found))
             if covered > found.covered:
                 # What it answers is said before it: it need not be an answer by itself.
-                alike = max(alike, relevance.likeness(found.ranked.cosine))
+                alike = max(alike, _likeness_of_long(found))
             score = relevance.score(covered, alike)
         return _Judgement(score, covered, alike)
 
@@ -262,6 +262,8 @@ class HitReader:
         if not alike or relevance.score(found.covered, alike) < self._floor(found):
             # It is no hit already, and missing words can only lower its score.
             return alike
+        if not nearness.says_something(text):
+            return 0.0
         near -= nearness.question.objection(nearness.of_words(text, key))
         return relevance.short_likeness(near)
 
@@ -371,6 +373,13 @@ class HitReader:
             reply.passage = snippet(text, (), chars_max=limits.REPLY_CHARS)
         if is_cut(text, reply.passage):
             reply.chars = _chars_of(data)
+
+
+def _likeness_of_long(found: _Found) -> float:
+    alike, nearness = relevance.likeness(found.ranked.cosine), found.ranking.nearness
+    if not alike or nearness is None or found.covered >= relevance.UNSURE:
+        return alike
+    return alike if nearness.says_something(found.text[:_SAMPLE_CHARS]) else 0.0
 
 
 def _embed_unsure(part: Ranking, found: Sequence[_Found]) -> None:

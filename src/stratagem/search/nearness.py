@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.embedding import Embedder, VectorMoments
 from stratagem.search.questions import Question, is_number, telling_words
+from stratagem.search.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,8 @@ _VARIANCE_MIN: Final = 1e-12
 _IDENTICAL_COSINE: Final = 0.999
 # Of nonsense one word in three is known by chance ("aaaa", "ttyl").
 _KNOWN_SHARE: Final = 0.5
+# Of a short text most words may be names; of one in another language one word in six is known.
+_KNOWN_SHARE_OF_TEXT: Final = 0.3
 
 # A logged event has no key.
 _KeyAndText = tuple[str | None, str]
@@ -61,6 +64,19 @@ class Nearness:
             return math.inf
         mean, deviation = self._usual or self._measure()
         return (cosine - mean) / deviation
+
+    def says_something(self, text: str) -> bool:
+        """Whether the cosine of a text says anything about its meaning.
+
+        It does not where the query is made of stop words alone, or where most words of the text are
+        not known: it is in another language, and its pieces are near to anything.
+        """
+        if self._embedder.usual_vectors() is None:
+            return True
+        if STOP_WORDS.issuperset(self.question.words):
+            return False
+        # Both may be in the same other language.
+        return not self._is_understood or self._knows(telling_words(text), _KNOWN_SHARE_OF_TEXT)
 
     def embed(self, entries: Iterable[_KeyAndText]) -> None:
         """Embed entries that are compared next: all at once take little more than one of them."""
@@ -112,7 +128,7 @@ class Nearness:
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""
-        if not self._is_understood():
+        if not self._is_understood:
             self._usual = math.inf, 1.0
         elif (usual := self._embedder.usual_vectors()) is None:
             self._usual = math.nan, 1.0
@@ -122,11 +138,15 @@ class Nearness:
             self._usual = float(mean @ self._query), math.sqrt(max(variance, _VARIANCE_MIN))
         return self._usual
 
+    @cached_property
     def _is_understood(self) -> bool:
-        """Whether half of the telling words are known: pieces of a word are near to anything."""
         words = self.question.words
+        return not STOP_WORDS.issuperset(words) and self._knows(words, _KNOWN_SHARE)
+
+    def _knows(self, words: Sequence[str], share: float) -> bool:
+        """Whether a share of some words are known: pieces of a word are near to anything."""
         known = sum(self._embedder.rank(word) is not None for word in words)
-        return known > 0 and known >= _KNOWN_SHARE * len(words)
+        return known > 0 and known >= share * len(words)
 
 
 class _EmbeddedEntry(NamedTuple):

@@ -90,3 +90,31 @@ def test_entries_that_are_embedded_together_are_as_near_as_each_by_itself() -> N
         assert together.of_words(text, key) == ask().of_words(text, key)
     text = "the landlord of Oslo"
     assert together.of_words(text) == ask().of_words(text)
+
+
+FOREIGN = {
+    "备忘/服务器": "生产服务器在法兰克福，备份在斯德哥尔摩",
+    "notiz/strasse": "Die Straße zum Rechenzentrum ist wegen Bauarbeiten gesperrt",
+    "notiz/umleitung": "Die Straße zum Rechenzentrum ist wegen Bauarbeiten gesperrt. Die Umleitung "
+    "führt über die alte Brücke, und die Lieferungen kommen erst am Nachmittag an.",
+}
+
+
+@pytest.mark.parametrize("query", ["the of and", "how do I bake sourdough bread"])
+@pytest.mark.parametrize("key", FOREIGN)
+def test_a_text_of_unknown_words_is_near_to_nothing(query: str, key: str) -> None:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        opened.memory.store(key, FOREIGN[key])
+
+        assert opened.memory.search(query).results == []
+        assert opened.memory.search(FOREIGN[key][:12]).results
+
+
+def test_stop_words_alone_find_those_who_have_them() -> None:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        opened.memory.store("quote", "To be, or not to be")
+        opened.memory.store("city", "Oslo")
+
+        found = opened.memory.search("to be or not to be").results
+
+        assert [hit.key for hit in found] == ["quote"]
