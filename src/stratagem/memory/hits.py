@@ -252,9 +252,11 @@ class HitReader:
 
     def _likeness_of_short(self, found: _Found) -> float:
         nearness, near = found.ranking.nearness, found.near
+        key, text = found.key_and_text
+        if nearness is not None and nearness.question.misses_code(text):
+            return 0.0
         if nearness is None or found.covered >= relevance.UNSURE:
             return relevance.short_likeness(near)
-        key, text = found.key_and_text
         if key is not None:
             near = max(near, (near + nearness.of_key(key, text)) / 2)
         near += nearness.question.support(found.text)
@@ -377,7 +379,11 @@ class HitReader:
 
 def _likeness_of_long(found: _Found) -> float:
     alike, nearness = relevance.likeness(found.ranked.cosine), found.ranking.nearness
-    if not alike or nearness is None or found.covered >= relevance.UNSURE:
+    if not alike or nearness is None:
+        return alike
+    if nearness.question.misses_code(found.text):
+        return 0.0
+    if found.covered >= relevance.UNSURE:
         return alike
     return alike if nearness.says_something(found.text[:_SAMPLE_CHARS]) else 0.0
 

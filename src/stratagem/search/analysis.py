@@ -12,6 +12,8 @@ characters (see `characters`). Then
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
+* of a name with a dotted number (`v2.5`, `Python3.12`) the number is a term, too. A code (`E4019`,
+  `v2.5`, `3.0`) asks for itself: a query does not ask for its single letters and digits;
 * a number is one term, however its thousands are marked (12,000, 12'000, 12_000);
 * scripts without spaces give single characters and overlapping pairs; a query asks for
   the pairs, and for a single character only when it stands alone. Korean words also
@@ -91,9 +93,16 @@ _INITIAL: Final = re.compile(r"[A-Z]|(?<![A-Za-z])[a-z]|(?<![0-9])[0-9]")
 _EDGES: Final = ".,;:!?()[]\"'"
 # What parts a name, from the outside in: paths and addresses, then dots, then hyphens.
 _SEPARATORS: Final = (frozenset("/:@"), frozenset(".&"), frozenset("-_"))
+_DOTS: Final = 1
 _SEPARATED: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
 _CAMEL: Final = re.compile(r"A+(?!a)|A?a+|0+")
 _LEVELS: Final = (*_SEPARATED, _CAMEL)
+# What dots hold together: a version in a name.
+_DOTTED: Final = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+(?![0-9.])")
+# A word with a digit after a letter, or after another and a dot, says which one is meant: a code.
+# 7pm and 10km are none.
+_CODE_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*+")
+_CODE_BORDER: Final = re.compile(r"[A-Za-z][0-9]|[0-9]\.[0-9]")
 _CLITIC: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 # Hyphens hold a date together (2024-05-01); elsewhere they only join words.
 _JOINT: Final = re.compile(r"(?<![0-9])[-_]|[-_](?![0-9])|'")
@@ -406,9 +415,12 @@ def _part_term(word: str) -> str:
 
 
 def _query_terms(chunk: str) -> list[str]:
-    if chunk.isascii():
-        return _CHUNKS[chunk].split()
-    return _word_terms(chunk, singles=False)
+    found = _CHUNKS[chunk].split() if chunk.isascii() else _word_terms(chunk, singles=False)
+    if len(found) == 1 or not _CODE_BORDER.search(chunk):
+        return found
+    codes = filter(_CODE_BORDER.search, _CODE_WORD.findall(chunk))
+    pieces = {term for code in codes for term in _CHUNKS[code].split() if len(term) == 1}
+    return [term for term in found if term not in pieces]
 
 
 def _word_terms(chunk: str, *, singles: bool) -> list[str]:
@@ -451,6 +463,8 @@ def _add_name_terms(found: list[str], name: str, shapes: str, level: int = 0) ->
             parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
             if len(parts) > 1:
                 found.append(_whole(name))
+                if at == _DOTS and (number := _DOTTED.search(name)) and number[0] != name:
+                    found.append(number[0][:TERM_CHARS_MAX])
                 for start, end in parts:
                     _add_name_terms(found, name[start:end], shapes[start:end], at + 1)
                 return
@@ -519,8 +533,12 @@ def _name_spans(
     if term in asked:
         yield TermOccurrence(0, len(bare), term)
     elif levels:
-        for part in levels[0].finditer(shape(name)):
-            start, end = part.span()
+        number = _DOTTED.search(name) if levels[0] is _SEPARATED[_DOTS] else None
+        if number and number[0] in asked:
+            parts = [(0, number.start()), number.span(), (number.end(), len(name))]
+        else:
+            parts = [part.span() for part in levels[0].finditer(shape(name))]
+        for start, end in parts:
             for a, b, found in _name_spans(name[start:end], asked, levels[1:]):
                 yield TermOccurrence(start + a, start + b, found)
 

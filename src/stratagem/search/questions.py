@@ -9,7 +9,8 @@ nearness (`nearness`):
   "where" a place, "why" a reason. A text that has one is likelier to be the answer, and one
   without it is less likely.
 * A name that is asked for and is not there, nor anything like it, speaks against a text. So does a
-  number of several digits: no other is like it.
+  number of several digits: no other is like it. A text without a code that is asked for (`E4019`,
+  `v2.5`) is not alike at all: its pieces make it near to every other code.
 * So do telling words that nothing in the text is like, the more the rarer they are in general:
   "sourdough" more than "recipe".
 * A question about oneself ("my", "our") is more likely to be answered by a memory than one about
@@ -41,15 +42,19 @@ _OWN_WEIGHT: Final = 1.0
 # How near a word has to be to stand for a name, and for any other word.
 _NAME_NEARNESS: Final = 4.0
 _WORD_NEARNESS: Final = 3.0
-# In a longer query not every name is meant.
+# In a longer query not every name and code is meant.
 _WORDS_WITH_NAMES_MAX: Final = 6
 # The ranks of words that tell next to nothing, and of words that tell most.
 _COMMON_RANK: Final = 300
 _RARE_RANK: Final = 30_000
 
 _WORD: Final = re.compile(r"\w+")
-# camelCase | snake_case
-_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+# A version is a word, too.
+_VERSION_OR_WORD: Final = re.compile(r"\d+(?:\.\d+)+|\w+")
+# camelCase | snake_case | v2.5
+_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_|(?<=[A-Za-z])(?=\d++\.\d)")
+# E4019 | 2.5
+_CODE: Final = re.compile(r"[^\W\d]+\d\w*|\d+(?:\.\d+)+")
 # Not where a sentence begins.
 _NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
 _THE_USERS: Final = re.compile(r"\b(?:the )?user['’]s\b", re.IGNORECASE)
@@ -137,6 +142,11 @@ class Question:
         self._kind = _kind_of_answer(spoken)
         self._names = _names_in(text, self.words)
         self._weights = {word: _weight(rank_of(word)) for word in self.words}
+        self._codes = _codes_in(self.words, rank_of)
+
+    def misses_code(self, text: str) -> bool:
+        """Whether a text lacks a code that is asked for."""
+        return any(not code.search(text.casefold()) for code in self._codes)
 
     def support(self, text: str) -> float:
         """Return what the kind of answer, and who is asked about, say for a text (or against)."""
@@ -170,7 +180,7 @@ def telling_words(text: str) -> list[str]:
     """Return the distinct words of a text that say what it is about; all, where none does."""
     words = [
         word
-        for word in _WORD.findall(_BORDER.sub(" ", join_groups(text)).casefold())
+        for word in _VERSION_OR_WORD.findall(_BORDER.sub(" ", join_groups(text)).casefold())
         if len(word) > 1 or word.isdigit()
     ]
     return list(dict.fromkeys([word for word in words if word not in STOP_WORDS] or words))
@@ -206,6 +216,20 @@ def _names_in(text: str, words: list[str]) -> list[str]:
         return []
     names = {name.casefold() for name in _NAME_WITHIN.findall(text)}
     return [word for word in words if word in names or is_number(word)]
+
+
+def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[re.Pattern[str]]:
+    """Return patterns for the codes among words; none of a long query.
+
+    A word such as mp3 is no code: it has a meaning of its own.
+    """
+    if len(words) > _WORDS_WITH_NAMES_MAX:
+        return []
+    return [
+        re.compile(rf"(?<![\d.]){re.escape(word)}(?!\d|\.\d)")
+        for word in words
+        if _CODE.fullmatch(word) and rank_of(word) is None
+    ]
 
 
 def is_number(word: str) -> bool:

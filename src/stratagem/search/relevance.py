@@ -55,6 +55,7 @@ EVENT_NEARNESS: Final = 0.2
 _COMMON_WEIGHT: Final = 1.0
 # Not every word of a long query, such as an error message, has to match: so many are enough.
 TERMS_ENOUGH: Final = 6
+_DIGITS: Final = frozenset("0123456789")
 # The weight of a word that only the preceding messages have.
 CONTEXT_SHARE: Final = 0.5
 # Below this a hit is worth a closer look: at its key, or at what it was said in answer to.
@@ -81,6 +82,7 @@ class Coverage:
         """Weigh every word that was asked for; as many as are `enough` count as all of them."""
         self._weights = {term: weight + _COMMON_WEIGHT for term, weight in rarity.items()}
         self._total = sum(nlargest(enough, self._weights.values()))
+        self._codes = {term: self._weights[term] for term in self._weights if _is_code(term)}
 
     def of(self, present: Collection[str], context: Collection[str] = ()) -> float:
         """Return the share of a text; `context` are the words of the messages before it."""
@@ -90,7 +92,11 @@ class Coverage:
                 covered += weight
             elif term in context:
                 covered += CONTEXT_SHARE * weight
-        return min(covered / self._total, 1.0) if covered else 0.0
+        if not covered:
+            return 0.0
+        # Other words do not make up for a code: of several, the one that says most.
+        missing = [weight for code, weight in self._codes.items() if code not in present]
+        return min(covered, self._total - max(missing, default=0.0)) / self._total
 
 
 def likeness(cosine: float) -> float:
@@ -114,6 +120,11 @@ def short_likeness(near: float) -> float:
 def score(covered: float, alike: float) -> float:
     """Return how well a text answers a query, from the words it covers and its likeness."""
     return 1.0 - (1.0 - covered) * (1.0 - alike)
+
+
+def _is_code(term: str) -> bool:
+    """Whether a term has digits and something else: E4019, 2.5, and not 2024."""
+    return not (term.isalpha() or term.isdigit()) and not _DIGITS.isdisjoint(term)
 
 
 def _share(value: float, none: float, whole: float) -> float:

@@ -90,6 +90,10 @@ class Found:
         ("nul\x00middle", ["nul", "middl"]),
         ("5,000 12'000 1\u2019000 1_000_000", ["5000", "12000", "1000", "1000000"]),
         ("(1,234.56)", ["1234.56", "1234", "56"]),
+        (
+            "v2.5 pkg-0.1.0",
+            ["v2.5", "2.5", "v2", "v", "2", "5", "pkg0.1.0", "0.1.0", "pkg0", "pkg", "0", "1", "0"],
+        ),
         ("1,000-2,000km", ["1000-2000km", "1000", "2000km", "2000", "km"]),
         ("$5,000 上限5,000行", ["5000", "上", "限", "上限", "5000", "行"]),
         ("1,20,000 0,500 8080,443", ["1", "20", "000", "0", "500", "8080", "443"]),
@@ -135,6 +139,9 @@ def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
         ("limited to 5,000 rows", "5000"),
         ("capped at 12000 files", "12,000"),
         ("capped at 12'000 files", "12_000"),
+        ("needs Python3.12", "3.12"),
+        ("version 2.5", "v2.5"),
+        ("3.5 km", "3.5km"),
     ],
 )
 def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -150,6 +157,8 @@ def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> No
         ("abc", "a.b.c"),
         ("plain words", "&&"),
         ("limited to 5,000 rows", "12,000"),
+        ("error E4018 (E)", "E4019"),
+        ("version 2.5", "3.5"),
     ],
 )
 def test_a_text_is_not_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -258,6 +267,23 @@ def test_a_text_of_nothing_has_no_terms(text: str) -> None:
     assert terms(text) == []
     assert query_terms(text) == []
     assert match_expression(query_terms(text)) == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("E4019", ["e4019", "4019"]),
+        ("v2.5", ["v2.5", "2.5", "v2"]),
+        ("3.0", ["3.0"]),
+        ("errors/E5", ["errors/e5", "error", "e5"]),
+        ("S3", ["s3"]),
+        ("PROJ-123", ["proj123", "proj", "123"]),
+        ("phase-1 7pm", ["phase1", "phase", "1", "7pm", "7", "pm"]),
+        ("上限E5", ["上限", "e5"]),
+    ],
+)
+def test_a_code_asks_for_itself(query: str, asked: list[str]) -> None:
+    assert query_terms(query) == asked
 
 
 def test_words_of_unwanted_terms_are_left_out_of_a_query() -> None:

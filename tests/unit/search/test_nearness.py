@@ -118,3 +118,25 @@ def test_stop_words_alone_find_those_who_have_them() -> None:
         found = opened.memory.search("to be or not to be").results
 
         assert [hit.key for hit in found] == ["quote"]
+
+
+ERRORS = {
+    "errors/E4017": "E4017 means the invoice was already finalised",
+    "errors/E4018": "E4018 means the customer is blocked. "
+    + "Ask for the credit to be raised. " * 4,
+}
+
+
+def test_a_code_is_not_answered_by_another_one() -> None:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        for key, value in ERRORS.items():
+            opened.memory.store(key, value)
+
+        other = opened.memory.search("what does error code E4019 mean").results
+        known = opened.memory.search("what does error code E4018 mean").results
+
+        assert all(hit.score < 0.5 and "**E" not in hit.snippet for hit in other)
+        assert known[0].key == "errors/E4018"
+        assert known[0].score > 0.9
+        assert all(hit.score < 0.5 for hit in known[1:])
+        assert opened.memory.search("E4019").results == []

@@ -28,6 +28,15 @@ def test_of_a_long_query_some_words_are_enough() -> None:
     assert Coverage(long).of({str(number) for number in range(6)}) == 1.0
 
 
+@pytest.mark.parametrize("code", ["e4019", "2.5", "proj123"])
+def test_no_words_make_up_for_a_missing_code(code: str) -> None:
+    coverage = Coverage({code: 1.0} | {f"word{'x' * number}": 1.0 for number in range(9)})
+    words = {f"word{'x' * number}" for number in range(9)}
+
+    assert coverage.of(words) == pytest.approx(5 / 6)
+    assert coverage.of({code, *words}) == 1.0
+
+
 def test_words_and_meaning_add_up_and_stay_below_one() -> None:
     assert score(0.0, likeness(math.nan)) == score(0.0, likeness(0.1)) == 0.0
     assert score(1.0, 0.0) == score(0.0, likeness(0.9)) == 1.0
