@@ -138,10 +138,12 @@ def test_the_end_of_a_value_can_be_asked_for() -> None:
     assert (answer["value"], answer["truncated"]) == ("ef", False)
 
 
-def test_beyond_the_end_of_a_value_there_is_nothing() -> None:
-    answer = fit_value({"value": "abc"}, 800, 10)
+@pytest.mark.parametrize("begin", [3, 10])
+def test_beyond_the_end_of_a_value_there_is_nothing(begin: int) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        fit_value({"value": "abc"}, 800, begin)
 
-    assert (answer["value"], answer["truncated"]) == ("", False)
+    assert refused.value.details["limit"] == 3
 
 
 def test_a_cursor_is_the_number_it_says_and_the_first_page_begins_at_the_start() -> None:

@@ -101,7 +101,7 @@ _LEVELS: Final = (*_SEPARATED, _CAMEL)
 _DOTTED: Final = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+(?![0-9.])")
 # A word with a digit after a letter, or after another and a dot, says which one is meant: a code.
 # 7pm and 10km are none.
-_CODE_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*+")
+_CODE_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*")
 _CODE_BORDER: Final = re.compile(r"[A-Za-z][0-9]|[0-9]\.[0-9]")
 _CLITIC: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 # Hyphens hold a date together (2024-05-01); elsewhere they only join words.

