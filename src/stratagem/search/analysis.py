@@ -12,9 +12,10 @@ characters (see `characters`). Then
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
-* of a name with a dotted number (`v2.5`, `Python3.12`) the number is a term, too. A code (`E4019`,
-  `v2.5`, `3.0`) asks for itself: a query does not ask for its single letters and digits;
-* a number is one term, however its thousands are marked (12,000, 12'000, 12_000);
+* of a name with a dotted number (`v2.5.1`, `Python3.12`) the number is a term, too, and what it is
+  one of (2.5). A code (`E4019`, `v2.5`, `3.0`) asks for itself: a query does not ask for its single
+  letters and digits;
+* a number is one term, however its thousands are marked (12,000, 12'000, 12_000, 5.488.000);
 * scripts without spaces give single characters and overlapping pairs; a query asks for
   the pairs, and for a single character only when it stands alone. Korean words also
   stay whole;
@@ -99,6 +100,8 @@ _CAMEL: Final = re.compile(r"A+(?!a)|A?a+|0+")
 _LEVELS: Final = (*_SEPARATED, _CAMEL)
 # What dots hold together: a version in a name.
 _DOTTED: Final = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+(?![0-9.])")
+_DOT: Final = re.compile(r"\.")
+_VERSION_LEVELS_MAX: Final = 3
 # A word with a digit after a letter, or after another and a dot, says which one is meant: a code.
 # 7pm and 10km are none.
 _CODE_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*")
@@ -322,7 +325,7 @@ def _remove_joints(text: str, asked: AskedTerms) -> str:
     """Return a text without what may be joints in asked terms: itself, where it has none."""
     # A tenth of the time of `str.translate`.
     joined = text.replace("-", "").replace("_", "").replace("'", "")
-    return joined if asked.are_words else joined.replace(",", "")
+    return joined if asked.are_words else joined.replace(",", "").replace(".", "")
 
 
 def _symbols_among(text: str, asked: AskedTerms) -> set[str]:
@@ -420,6 +423,9 @@ def _query_terms(chunk: str) -> list[str]:
         return found
     codes = filter(_CODE_BORDER.search, _CODE_WORD.findall(chunk))
     pieces = {term for code in codes for term in _CHUNKS[code].split() if len(term) == 1}
+    # Who asks for 3.12.1 does not ask for any 3.12.
+    dotted = [term for term in found if "." in term]
+    pieces.update(term for term in dotted for each in dotted if each.startswith(f"{term}."))
     return [term for term in found if term not in pieces]
 
 
@@ -463,12 +469,19 @@ def _add_name_terms(found: list[str], name: str, shapes: str, level: int = 0) ->
             parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
             if len(parts) > 1:
                 found.append(_whole(name))
-                if at == _DOTS and (number := _DOTTED.search(name)) and number[0] != name:
-                    found.append(number[0][:TERM_CHARS_MAX])
+                if at == _DOTS and (number := _DOTTED.search(name)):
+                    found += [each for each in _dotted_terms(number[0]) if each != name]
                 for start, end in parts:
                     _add_name_terms(found, name[start:end], shapes[start:end], at + 1)
                 return
     _add_word_terms(found, name, shapes)
+
+
+def _dotted_terms(number: str) -> list[str]:
+    """Return the terms of a version, 3.12.1, and of what it is one of: 3.12, and not 3."""
+    number = number[:TERM_CHARS_MAX]
+    dots = [dot.start() for dot in _DOT.finditer(number)][1 : 1 + _VERSION_LEVELS_MAX]
+    return [number, *(number[:dot] for dot in reversed(dots))]
 
 
 def _add_word_terms(found: list[str], word: str, shapes: str) -> None:
@@ -534,8 +547,10 @@ def _name_spans(
         yield TermOccurrence(0, len(bare), term)
     elif levels:
         number = _DOTTED.search(name) if levels[0] is _SEPARATED[_DOTS] else None
-        if number and number[0] in asked:
-            parts = [(0, number.start()), number.span(), (number.end(), len(name))]
+        known = [each for each in _dotted_terms(number[0]) if each in asked] if number else []
+        if number and known:
+            begin, end = number.start(), number.start() + len(known[0])
+            parts = [(0, begin), (begin, end), (end, len(name))]
         else:
             parts = [part.span() for part in levels[0].finditer(shape(name))]
         for start, end in parts:

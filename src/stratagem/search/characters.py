@@ -55,13 +55,15 @@ _PLAIN: Final = {
     "\u2019": "'", "\u02bc": "'", "\u200b": " ",
 }  # fmt: skip
 # Thousands: with commas also after a currency (USD5,000), with the other marks only where nothing
-# else is joined to them, since they join the words of names.
+# else is joined to them, since they join the words of names. With dots millions only: 1.234 may be
+# a fraction, and four numbers are an address (192.168.100.200).
 _GROUPED: Final = deferred_pattern(
     r"(?<![0-9_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9])"
+    r"|(?<![\w.,])[1-9][0-9]{0,2}(?:\.[0-9]{3}){2}(?!\.?\w)"
     r"|(?<![\w.,'\u2019/:@-])[1-9][0-9]{0,2}"
     r"(?:(?:['\u2019][0-9]{3})+(?!['\u2019]?\w)|(?:_[0-9]{3})+(?![\w/:@-]))"
 )
-_GROUP_MARKS: Final = (",", "'", "_", "\u2019")
+_GROUP_MARKS: Final = (",", "'", "_", "\u2019", ".")
 _VARIATION_SELECTORS: Final = range(0xFE00, 0xFE10)
 
 

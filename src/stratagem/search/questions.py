@@ -55,6 +55,10 @@ _VERSION_OR_WORD: Final = re.compile(r"\d+(?:\.\d+)+|\w+")
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_|(?<=[A-Za-z])(?=\d++\.\d)")
 # E4019 | 2.5
 _CODE: Final = re.compile(r"[^\W\d]+\d\w*|\d+(?:\.\d+)+")
+# OPS-4472 | compute_net_total | useShoppingCart: of two that differ in one part each is another.
+_COMPOUND: Final = re.compile(r"\b[A-Za-z]+-\d[\w-]*|\b[a-zA-Z]\w*_\w+|\b[a-z]+[A-Z]\w*")
+_JOINTS: Final = re.compile(r"[\s_-]+")
+_DATE: Final = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 # Not where a sentence begins.
 _NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
 _THE_USERS: Final = re.compile(r"\b(?:the )?user['’]s\b", re.IGNORECASE)
@@ -143,10 +147,21 @@ class Question:
         self._names = _names_in(text, self.words)
         self._weights = {word: _weight(rank_of(word)) for word in self.words}
         self._codes = _codes_in(self.words, rank_of)
+        self._compounds = _compounds_in(text, self.words)
+        self._dates = _DATE.findall(text)
 
     def misses_code(self, text: str) -> bool:
-        """Whether a text lacks a code that is asked for."""
-        return any(not _has_code(text.casefold(), code) for code in self._codes)
+        """Whether a text lacks a code or a name that is asked for, or has another date."""
+        if not (self._codes or self._compounds or self._dates):
+            return False
+        small = text.casefold()
+        joined = _JOINTS.sub("", small) if self._compounds else ""
+        dates = _DATE.findall(text) if self._dates else []
+        return (
+            any(not _has_code(small, code) for code in self._codes)
+            or any(not _has_code(joined, code) for code in self._compounds)
+            or (bool(dates) and not set(self._dates).issubset(dates))
+        )
 
     def support(self, text: str) -> float:
         """Return what the kind of answer, and who is asked about, say for a text (or against)."""
@@ -226,6 +241,13 @@ def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[st
     if len(words) > _WORDS_WITH_NAMES_MAX:
         return []
     return [word for word in words if _CODE.fullmatch(word) and rank_of(word) is None]
+
+
+def _compounds_in(text: str, words: list[str]) -> list[str]:
+    """Return the names made of parts that a query asks for, joined; none of a long query."""
+    if len(words) > _WORDS_WITH_NAMES_MAX:
+        return []
+    return [_JOINTS.sub("", found).casefold() for found in _COMPOUND.findall(text)]
 
 
 def _has_code(text: str, code: str) -> bool:

@@ -140,3 +140,25 @@ def test_a_code_is_not_answered_by_another_one() -> None:
         assert known[0].score > 0.9
         assert all(hit.score < 0.5 for hit in known[1:])
         assert opened.memory.search("E4019").results == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "other"),
+    [
+        ("ticket OPS-4471 is closed", "is ticket OPS-4471 closed?", "is ticket OPS-4472 closed?"),
+        ("call compute_net_total first", "computeNetTotal", "compute_tax_total"),
+        ("the hook useShoppingCart caches", "use-shopping-cart", "useBillingCart"),
+        ("Release on 2026-03-04", "release 2026-03-04", "release 2027-03-04"),
+        ("ERR_PAYMENT_DECLINED: card refused", "ERR_PAYMENT_DECLINED", "ERR_PAYMENT_TIMEOUT"),
+        ("Staging runs v2.1.0", "2.1", "2.2"),
+        ("phase 1 ends in May", "phase-1", "phase-3"),
+        ("We moved on 4 March 2027", "when did we move, 2027-03-04?", "GPT-5"),
+    ],
+)
+def test_a_name_of_parts_is_not_answered_by_another_one(text: str, asked: str, other: str) -> None:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        opened.memory.store("note", text)
+        opened.memory.store("food", "Lunch is at noon")
+
+        assert opened.memory.search(asked).results[0].score > 0.7
+        assert all(hit.score < 0.6 for hit in opened.memory.search(other).results)
