@@ -55,7 +55,9 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
     meant = _parameters_known_as(method, unknown) or difflib.get_close_matches(
         unknown, declared, n=1
     )
-    advice = f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared)}."
+    advice = (
+        f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared) or 'none'}."
+    )
     return TypeError(f"{error}. {advice}")
 
 

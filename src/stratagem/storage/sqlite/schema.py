@@ -69,10 +69,12 @@ def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
 
 def _refuse_outdated(connection: apsw.Connection, path: str) -> None:
     if not _is_altered(connection) and not _is_current(connection):
+        is_empty = not connection.pragma("schema_version")
         raise StorageUnavailable(
-            "The database is empty or has an older format.",
+            "The database is empty." if is_empty else "The database is of an older version.",
             path=path,
-            hint="Open it once for writing: that upgrades it.",
+            hint="Open it once for writing, as `stratagem status` does: that "
+            f"{'sets it up' if is_empty else 'upgrades it, and keeps all that is in it'}.",
         )
 
 
