@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.embedding import Embedder, VectorMoments
-from stratagem.search.questions import Question, is_number, telling_words
+from stratagem.search.questions import Question, content_words, is_number, telling_words
 from stratagem.search.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Nearness:
         if STOP_WORDS.issuperset(self.question.words):
             return False
         # Both may be in the same other language.
-        return not self._is_understood or self._knows(telling_words(text), _KNOWN_SHARE_OF_TEXT)
+        return not self._is_understood or self._knows(content_words(text), _KNOWN_SHARE_OF_TEXT)
 
     def embed(self, entries: Iterable[_KeyAndText]) -> None:
         """Embed entries that are compared next: all at once take little more than one of them."""
@@ -145,8 +145,13 @@ class Nearness:
 
     def _knows(self, words: Sequence[str], share: float) -> bool:
         """Whether a share of some words are known: pieces of a word are near to anything."""
-        known = sum(self._embedder.rank(word) is not None for word in words)
-        return known > 0 and known >= share * len(words)
+        wanted = max(share * len(words), 1)
+        known, rank = 0, self._embedder.rank
+        for word in words:
+            known += rank(word) is not None
+            if known >= wanted:
+                return True
+        return False
 
 
 class _EmbeddedEntry(NamedTuple):

@@ -32,7 +32,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.characters import join_groups
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Question", "in_first_person", "is_number", "telling_words"]
+__all__ = ["Question", "content_words", "in_first_person", "is_number", "telling_words"]
 
 _KIND_WEIGHT: Final = 1.5
 _NAME_WEIGHT: Final = 4.5
@@ -199,6 +199,12 @@ def telling_words(text: str) -> list[str]:
         if len(word) > 1 or word.isdigit()
     ]
     return list(dict.fromkeys([word for word in words if word not in STOP_WORDS] or words))
+
+
+def content_words(text: str) -> list[str]:
+    """Return all words of a text but stop words: half of the time of telling words."""
+    words = _WORD.findall(_BORDER.sub(" ", text).casefold())
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def _words_but_times(text: str) -> list[str]:
