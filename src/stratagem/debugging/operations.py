@@ -58,7 +58,8 @@ def _say_solution(answer: Mapping[str, Any]) -> str:
 
 def _say_incident(answer: Mapping[str, Any]) -> str:
     if answer["duplicate"]:
-        return f"Incident {answer['incident_id']} ({answer['title']!r}) exists. {_next(answer)}"
+        known = f"Incident {answer['incident_id']} ({answer['title']!r}) exists."
+        return f"{known} {answer['note']} {_next(answer)}"
     words = f"Added incident {answer['incident_id']} with solution {answer['solution_id']}."
     if twin := answer.get("similar_incident"):
         words += f" Similar: {twin['incident_id']} ({twin['title']!r})."

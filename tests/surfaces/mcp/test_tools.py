@@ -316,6 +316,19 @@ async def test_a_lookup_writes_and_says_so_unless_the_server_only_reads(path: Pa
     assert after["head"] == before["head"]
 
 
+async def test_the_text_says_that_a_known_problem_was_not_written_again(path: Path) -> None:
+    known = {"title": "Empty", "error_signature": "ValueError: the cart is empty", "worked": True}
+    async with connected(path) as client:
+        await call(client, "add_incident", **known, steps="Fill it", env={"os": "linux"})
+        again = await client.call_tool(
+            "add_incident", {**known, "steps": "Check it first", "env": {"os": "linux"}}
+        )
+
+    assert "Nothing was written. Pass distinct=true if this is a different problem." in text_of(
+        again
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
