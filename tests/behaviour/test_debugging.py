@@ -501,7 +501,10 @@ def test_a_fix_that_has_only_failed_in_this_environment_is_named_as_such(call: C
     call("record_outcome", solution_id=added["solution_id"], worked=True, env=LINUX)
     worked = ranked(call)
 
-    assert failed["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+    assert failed["next_action"]["type"] == "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
+    assert failed["recommended_solution"]["solution_id"] == added["solution_id"]
+    assert elsewhere["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+    assert worked["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
     assert failed["note"].startswith(
         "In linux|py3|torch2 the recommended fix has only failed (1 attempt)."
     )

@@ -14,6 +14,7 @@ __all__ = [
     "duplicate_incident",
     "no_match",
     "no_solutions",
+    "only_failed",
     "solution_added",
     "try_solution",
 ]
@@ -35,6 +36,8 @@ _WORDS: Final = {
     "NO_MATCH_DEBUG": "No relevant incidents found. Debug normally; this memory is read-only here.",
     "NO_SOLUTIONS_DEBUG": "Incidents were found but no solutions exist. Debug normally; this "
     "memory is read-only here.",
+    "DEBUG_FURTHER": "Debug further; this memory is read-only here, so a fix that works cannot be "
+    "recorded.",
     "TRY_SOLUTION": "Try the recommended solution. This memory is read-only here, so its outcome "
     "cannot be recorded.",
     "USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT": "An incident already exists. Use add_solution with "
@@ -59,6 +62,11 @@ def no_solutions(*, writes: bool = True) -> NextAction:
 def try_solution(*, writes: bool = True) -> NextAction:
     """Return the next action if a fix is known."""
     return _action("TRY_SOLUTION_AND_RECORD_OUTCOME" if writes else "TRY_SOLUTION")
+
+
+def only_failed(*, writes: bool = True) -> NextAction:
+    """Return the next action if a fix is known, and has only failed where it is asked for."""
+    return _action("DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT" if writes else "DEBUG_FURTHER")
 
 
 def after_outcome(*, worked: bool) -> NextAction:

@@ -641,15 +641,20 @@ def _note_on_lookup(
     """Warn of what is nearest but another problem, or of a fix that has only failed here."""
     if not likely:
         return _name_nearest(matches[0]) if matches else None
-    if not ranked:
+    if not ranked or not _has_only_failed(ranked[0]):
         return None
-    best, here = ranked[0], ranked[0].nearest_bucket
-    if best.env_match_score < 1 or here["worked"] or not here["failed"]:
-        return None
+    best = ranked[0]
     return (
         f"In {best.best_env_bucket_match} the recommended fix has only failed "
-        f"({plural(here['failed'], 'attempt')}). Try it only if something has changed since."
+        f"({plural(best.nearest_bucket['failed'], 'attempt')}). Try it only if something has "
+        "changed since."
     )
+
+
+def _has_only_failed(best: RankedSolution) -> bool:
+    """Say whether all that is known of a fix in the caller's environment is failure."""
+    here = best.nearest_bucket
+    return best.env_match_score >= 1 and bool(here["failed"]) and not here["worked"]
 
 
 def _name_nearest(match: SimilarIncident) -> str:
@@ -672,11 +677,15 @@ def _say_words(match: SimilarIncident) -> str:
 
 
 def _next_action(
-    likely: Sequence[SimilarIncident], ranked: Sequence[Any], *, writes: bool
+    likely: Sequence[SimilarIncident], ranked: Sequence[RankedSolution], *, writes: bool
 ) -> NextAction:
     if not likely:
         return actions.no_match(writes=writes)
-    return actions.try_solution(writes=writes) if ranked else actions.no_solutions(writes=writes)
+    if not ranked:
+        return actions.no_solutions(writes=writes)
+    if _has_only_failed(ranked[0]):
+        return actions.only_failed(writes=writes)
+    return actions.try_solution(writes=writes)
 
 
 def _measure_standing(

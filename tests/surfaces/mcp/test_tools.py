@@ -329,6 +329,18 @@ async def test_the_text_says_that_a_known_problem_was_not_written_again(path: Pa
     )
 
 
+async def test_where_only_failures_are_known_a_reader_is_told_to_debug_further(path: Path) -> None:
+    asked = {"query_text": "ValueError: the cart is empty", "env": {"os": "linux"}}
+    failed = {"steps": "Fill it", "title": "Empty", "error_signature": asked["query_text"]}
+    async with connected(path) as client:
+        await call(client, "add_incident", **failed, env=asked["env"], worked=False)
+    async with connected(path, read_only=True) as client:
+        told = (await call(client, "ranked_solutions", **asked))["next_action"]
+
+    assert told["type"] == "DEBUG_FURTHER"
+    assert "call " not in told["instructions"]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
