@@ -53,6 +53,7 @@ MANIFEST: dict[str, str] = {
     "debug:exact": "The same error is the same incident, whatever its paths, lines and values.",
     "debug:similar": "A problem told in other words is found, with less relevance.",
     "debug:code": "The incident that has a code is found by the code, unless other problems have it too.",
+    "debug:particulars": "Errors in the same words that state other tests, statuses or values are not the same.",
     "debug:outcome": "Outcomes change the evidence, and the answer says how.",
     "debug:once-per-lookup": "Repeated reports from one lookup count once, the last of them.",
     "debug:environment": "Evidence counts by how like the caller's its environment is.",

@@ -229,6 +229,82 @@ def test_a_code_that_says_little_finds_no_fix(call: Call, errors: list[str], que
     assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
 
 
+REFUSED = "ConnectionRefusedError: [Errno 111] Connect call failed ('127.0.0.1', {})"
+ENGINE = 'error The engine "node" is incompatible with this module. Expected version "{}". Got "{}"'
+GIT = "fatal: unable to access 'https://github.com/a/b.git/': The requested URL returned error: {}"
+
+
+@proves("debug:particulars")
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (
+            "FAILED tests/test_cart.py::test_total - assert 3 == 4",
+            "FAILED tests/test_auth.py::test_login - assert 401 == 200",
+        ),
+        (
+            "FAILED tests/test_cart.py::test_total - assert False",
+            "FAILED tests/test_cart.py::test_coupon - assert False",
+        ),
+        ("E   AssertionError: expected 200, got 500", "E   AssertionError: expected 3, got 4"),
+        (GIT.format(403), GIT.format(500)),
+        ("KeyError: 17", "KeyError: 42"),
+        (
+            (
+                'Traceback (most recent call last):\n  File "/srv/a/main.py", line 42, in start\n'
+                f"    await connect()\n{REFUSED.format(5432)}"
+            ),
+            REFUSED.format(6379),
+        ),
+        (ENGINE.format(">=18", "16.20.0"), ENGINE.format("<17", "20.1.0")),
+    ],
+)
+def test_an_error_that_states_something_else_is_not_the_same(
+    call: Call, known: str, asked: str
+) -> None:
+    add(call, title="Known", error_signature=known, summary=None)
+
+    answer = ranked(call, asked)
+    added = add(call, title="Other", error_signature=asked, summary=None)
+    again = ranked(call, asked)
+
+    assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+    assert not any(each["exact"] for each in answer["incidents"])
+    assert added["duplicate"] is False
+    assert again["recommended_solution"]["incident_id"] == added["incident_id"]
+    assert again["recommended_solution"]["relevance"] == 1.0
+
+
+@proves("debug:particulars")
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (
+            "FAILED tests/test_cart.py::test_total - assert 3 == 4",
+            "FAILED test_cart.py::test_total - assert 3 == 4",
+        ),
+        (
+            "FAILED a/test_a.py::test_one - FileNotFoundError: [Errno 2] No such file: 'a.toml'",
+            "FAILED b/test_b.py::test_two - FileNotFoundError: [Errno 2] No such file: 'a.toml'",
+        ),
+        (GIT.format(403), GIT.format(403).replace("github.com/a", "github.com/c")),
+        (REFUSED.format(8000), REFUSED.format(8123)),
+        (ENGINE.format(">=18", "16.20.0"), ENGINE.format(">=18.17", "16.13.1")),
+        (
+            "IndexError: index 5 is out of bounds for axis 0 with size 5",
+            "IndexError: index 7 is out of bounds for axis 0 with size 7",
+        ),
+    ],
+)
+def test_an_error_that_states_the_same_is_the_same(call: Call, known: str, asked: str) -> None:
+    added = add(call, title="Known", error_signature=known, summary=None)
+
+    again = add(call, title="Again", error_signature=asked, summary=None)
+
+    assert again["duplicate"] is True
+    assert again["incident_id"] == added["incident_id"]
+
+
 @proves("debug:outcome")
 def test_outcomes_change_the_evidence_and_say_so(call: Call) -> None:
     added = add(call)

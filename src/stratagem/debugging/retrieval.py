@@ -21,6 +21,7 @@ from stratagem import limits
 from stratagem.debugging.kinds import INCIDENTS, facet_headline, facet_signature
 from stratagem.debugging.signatures import (
     agreement,
+    are_other_particulars,
     asked_by_code,
     code_parts,
     find_codes,
@@ -30,7 +31,8 @@ from stratagem.debugging.signatures import (
     headline,
     is_bare_status,
     kept_headlines,
-    state_other_codes,
+    stand_in_one_place,
+    stated_particulars,
 )
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
@@ -59,7 +61,13 @@ _LISTED_SHARE: Final = 0.5
 _SAME_HEADLINE_MAX: Final = 50
 # The same words in another place of the program, or with another cause, are another problem until
 # somebody says otherwise; `database is locked` is said of many a problem, `HTTP 500` of nearly all.
-_MOST: Final = {"ELSEWHERE": 0.35, "OF_OTHERS": 0.35, "OF_STATUS": 0.35, "UNTELLING": 0.8}
+_MOST: Final = {
+    "ELSEWHERE": 0.35,
+    "OF_OTHERS": 0.35,
+    "OF_STATUS": 0.35,
+    "OF_VALUES": 0.35,
+    "UNTELLING": 0.8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     if problem.fingerprint:
         for content in _contents(reader, view, facet_signature(problem.fingerprint)):
             agreed = agreement(problem.headlines, kept_headlines(content))
-            if agreed.name == "OF_OTHERS" or _has_other_code(problem, content):
+            if agreed.name == "OF_OTHERS" or _states_others(problem, content):
                 continue
             comparison = _compare(problem, content)._replace(relevance=1.0)
             match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
@@ -162,7 +170,7 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     for digest in dict.fromkeys(each.digest for each in problem.headlines if each.digest):
         for content in _contents(reader, view, facet_headline(digest), limit=_SAME_HEADLINE_MAX):
             agreed = agreement(problem.headlines, kept_headlines(content))
-            is_same = agreed.name == "SAME" and not _has_other_code(problem, content)
+            is_same = agreed.name == "SAME" and not _states_others(problem, content)
             if content["incident_id"] not in found and is_same:
                 comparison = _compare(problem, content)
                 comparison = comparison._replace(relevance=relevance.SAME_HEADLINE_MIN)
@@ -171,9 +179,14 @@ def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarInci
     return list(found.values())
 
 
-def _has_other_code(problem: Problem, content: Mapping[str, Any]) -> bool:
-    """Whether both are codes, which normalisation takes for values where they end a message."""
-    return state_other_codes(problem.text, content.get("error_signature") or "")
+def _states_others(problem: Problem, content: Mapping[str, Any]) -> bool:
+    """Whether what the two state tells them apart; normalisation takes it for values."""
+    stated = stated_particulars(problem.text)
+    return bool(stated) and are_other_particulars(
+        stated,
+        stated_particulars(content.get("error_signature") or ""),
+        in_one_place=stand_in_one_place(problem.headlines, kept_headlines(content)),
+    )
 
 
 def _contents(
@@ -210,7 +223,10 @@ def _judge_errors(problem: Problem, found: Sequence[_Found]) -> Iterator[Similar
                 continue
             comparison = relevance.compare(asked, known, cosine)
             most = _MOST.get(agreement(problem.headlines, each.headlines).name, 1.0)
-            comparison = comparison._replace(relevance=min(most, any_most, comparison.relevance))
+            most = min(most, any_most, comparison.relevance)
+            if most > _MOST["OF_VALUES"] and _states_others(problem, each.content):
+                most = _MOST["OF_VALUES"]
+            comparison = comparison._replace(relevance=most)
             nearest = max(nearest, comparison.relevance)
             yield SimilarIncident(each.content["incident_id"], each.content, comparison)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.debugging.automation import BestFix, list_best_fixes
-from stratagem.debugging.signatures import stated_codes
+from stratagem.debugging.signatures import stated_particulars
 from stratagem.hooks.fixes import EVIDENCE_KINDS, FixCard, cards_path, read_cards, write_cards
 from stratagem.hooks.session_files import now
 from stratagem.hooks.settings import HookSettings
@@ -89,5 +89,5 @@ def _card(known: BestFix) -> FixCard:
         list(incident["headlines"]),
         best.final_solution_score,
         best.reliability_score,
-        sorted(stated_codes(incident.get("error_signature") or "")),
+        sorted(stated_particulars(incident.get("error_signature") or "")),
     )

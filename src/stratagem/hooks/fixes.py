@@ -18,7 +18,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from stratagem.capture.spool_files import hooks_folder
-from stratagem.debugging.signatures import agreement, fingerprint_and_headlines, stated_codes
+from stratagem.debugging.signatures import (
+    agreement,
+    are_other_particulars,
+    fingerprint_and_headlines,
+    stand_in_one_place,
+    stated_particulars,
+)
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.hooks.clients import HookEvent
 from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
@@ -34,7 +40,7 @@ __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", 
 
 # What a file of cards begins with: one of another format counts as none, and is made again. To be
 # raised whenever a card has other fields, or the rules change by which one of them is made.
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 # What makes cards old: records of these kinds.
 EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"
@@ -47,7 +53,7 @@ class FixCard(NamedTuple):
     """The best fix of an incident, for this environment.
 
     `words` are those of its headline, in small letters; `final` is what it was ranked by.
-    `codes` are those that its error states: signatures do not have them.
+    `particulars` are those that its error states: signatures do not have them.
     """
 
     words: str
@@ -60,7 +66,7 @@ class FixCard(NamedTuple):
     headlines: list[dict[str, Any]]
     final: float
     reliability: float
-    codes: Sequence[str]
+    particulars: Sequence[str]
 
 
 def cards_path(database: str, branch: str) -> str:
@@ -144,7 +150,7 @@ def _is_old(database: str, branch: str, newest: int) -> bool:
 def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
     if not cards:
         return
-    from stratagem.debugging.signatures.codes import are_other_codes, gives_cause, is_bare_status
+    from stratagem.debugging.signatures.codes import gives_cause, is_bare_status
     from stratagem.debugging.signatures.headlines import Headline
 
     if is_bare_status(error) and not gives_cause(error):
@@ -155,7 +161,11 @@ def _same_error(error: str, cards: Sequence[FixCard]) -> Iterator[FixCard]:
         agreed = agreement(headlines, known).name if known and headlines else "NONE"
         same_signature = fingerprint == card.fingerprint if fingerprint else False
         is_same = agreed == "SAME" or (same_signature and agreed != "OF_OTHERS")
-        if is_same and not are_other_codes(stated_codes(error), card.codes):
+        if is_same and not are_other_particulars(
+            stated_particulars(error),
+            card.particulars,
+            in_one_place=stand_in_one_place(headlines, known),
+        ):
             yield card
 
 

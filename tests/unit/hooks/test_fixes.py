@@ -105,6 +105,22 @@ def test_a_code_decides_however_it_is_written(settings: HookSettings, said: str)
     assert STEPS[0] in same
 
 
+def test_another_test_that_failed_is_not_answered_with_a_fix(settings: HookSettings) -> None:
+    said = "==== FAILURES ====\nFAILED tests/test_cart.py::{} - assert {} == 200"
+
+    other = answer_to(
+        settings, known=said.format("test_total", 401), failure=said.format("test_coupon", 500)
+    )
+    same = find_fix(
+        failed_with(settings, said.format("test_total", 401)),
+        settings,
+        session_files(settings, "next"),
+    )
+
+    assert other == ""
+    assert STEPS[0] in same
+
+
 def test_colours_within_a_word_do_not_hide_an_error(settings: HookSettings) -> None:
     failure = "\x1b[1mModuleNot\x1b[31mFoundError\x1b[0m: No module named 'ya\x1b[1mml\x1b[0m'"
 
@@ -174,9 +190,9 @@ def test_cards_of_another_format_are_made_again_at_the_end_of_a_turn(
 
 def test_what_a_later_version_added_to_a_card_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "fixes.tsv"
-    card = FixCard("e2000", "i", "s", "title", STEPS, "why", "f", [], 1.0, 0.9, ["e2000"])
+    card = FixCard("e2000", "i", "s", "title", STEPS, "why", "f", [], 1.0, 0.9, ["code e2000"])
     write_cards(str(path), 7, "here", [card])
-    path.write_text(path.read_text().replace('["e2000"]]', '["e2000"], "more", 5]'))
+    path.write_text(path.read_text().replace('["code e2000"]]', '["code e2000"], "more", 5]'))
 
     about, cards = read_cards(str(path), "it ended with E2000")
 

@@ -24,7 +24,7 @@ gives the same errors other signatures: it raises `VERSION`, and stored errors a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.deferred_modules import hashlib
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "VERSION",
     "agreement",
+    "are_other_particulars",
     "asked_by_code",
     "code_parts",
     "find_codes",
@@ -48,8 +49,8 @@ __all__ = [
     "kept_headlines",
     "signature",
     "signature_fields",
-    "state_other_codes",
-    "stated_codes",
+    "stand_in_one_place",
+    "stated_particulars",
 ]
 
 VERSION: Final = 5
@@ -122,6 +123,11 @@ def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement
     return headlines.agreement(asked, known)
 
 
+def stand_in_one_place(asked: Sequence[Headline], known: Sequence[Headline]) -> bool:
+    """Say whether the newest frames of two errors are the same."""
+    return bool(asked and known and asked[0].frame) and asked[0].frame == known[0].frame
+
+
 def find_codes(text: str) -> frozenset[str]:
     """Return the codes of the errors that a text speaks of, in lower case."""
     from stratagem.debugging.signatures import codes
@@ -129,23 +135,27 @@ def find_codes(text: str) -> frozenset[str]:
     return codes.find_codes(text)
 
 
-def state_other_codes(one: str, other: str) -> bool:
-    """Say whether the errors of two texts state codes (`failed with E1234`), and different ones."""
-    from stratagem.debugging.signatures import codes
+def are_other_particulars(
+    one: Collection[str], other: Collection[str], *, in_one_place: bool = False
+) -> bool:
+    """Say whether two errors in the same words state that they are two (`failed with E1234`).
 
-    mine = stated_codes(one)
-    return bool(mine) and codes.are_other_codes(mine, stated_codes(other))
+    In one place of a program they may be about other values.
+    """
+    from stratagem.debugging.signatures import particulars
+
+    return particulars.are_others(one, other, in_one_place=in_one_place)
 
 
-def stated_codes(text: str) -> frozenset[str]:
-    """Return the codes that the error of a text states, in its own line or in one of their own.
+def stated_particulars(text: str) -> frozenset[str]:
+    """Return what the error of a text states beside its words: codes, tests, bounds of versions.
 
-    Signatures do not have them: at the end of a message they look like values. What another line
-    ends in is no code of this error: the number of a request, or a commit.
+    Signatures do not have it: there it looks like values. What other lines end in is no code of
+    this error: the number of a request, or a commit.
     """
     from stratagem.debugging.signatures import extraction
 
-    return extraction.stated_codes(text)
+    return extraction.stated_particulars(text)
 
 
 def is_bare_status(text: str) -> bool:

@@ -9,14 +9,13 @@ is no code, and neither is the name of a standard (`SHA-256`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from stratagem.debugging.signatures.vocabulary import ERRNOS, TECHNICAL
 from stratagem.function_cache import cache_texts
 
 __all__ = [
-    "are_other_codes",
     "code_parts",
     "codes_at_end",
     "find_codes",
@@ -156,11 +155,6 @@ def gives_message(text: str) -> bool:
     if any(_MESSAGE_BEHIND.match(text, found.end()) for _, found in _codes(text)):
         return True
     return _LABELLED_MESSAGE.match(without_codes(text)) is not None
-
-
-def are_other_codes(one: Collection[str], other: Collection[str]) -> bool:
-    """Say whether two errors state codes, and none that both have."""
-    return bool(one and other) and set(one).isdisjoint(other)
 
 
 def is_code_line(line: str) -> bool:

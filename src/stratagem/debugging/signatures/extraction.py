@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stratagem import redaction
-from stratagem.debugging.signatures import codes, error_lines, frames, heads, lines, stacks
+from stratagem.debugging.signatures import (
+    codes,
+    error_lines,
+    frames,
+    heads,
+    lines,
+    particulars,
+    stacks,
+)
 from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
 from stratagem.debugging.signatures.headlines import (
     Headline,
@@ -28,7 +36,7 @@ __all__ = [
     "headline",
     "signature",
     "signature_and_headlines",
-    "stated_codes",
+    "stated_particulars",
 ]
 
 _CHARS_MAX: Final = 2_000
@@ -128,16 +136,21 @@ def find_headlines(text: str) -> list[Headline]:
 
 # A question is compared with many incidents.
 @cache_texts(8)
-def stated_codes(text: str) -> frozenset[str]:
-    """Return the codes that the error of a text ends in, or that a line of their own states."""
+def stated_particulars(text: str) -> frozenset[str]:
+    """Return what the error of a text states beside its words."""
     error = text if len(text) <= _ERROR_CHARS_MAX else find_error(text)
     # Most have none, and need not be read again.
-    if not codes.has_codes(lines.plain(error)):
+    if not particulars.may_have(lines.plain(error)):
         return frozenset()
-    error = redaction.mask(_find_masked_error(error))
-    said = [each.head for each in _parse_errors(error, for_headline=True)]
-    said += [line.text for line in _read_error(error) if codes.is_code_line(line.text)]
-    return codes.codes_at_end("\n".join(said))
+    masked = redaction.mask(_find_masked_error(error))
+    errors = [each for each in _parse_errors(masked, for_headline=True) if each.head]
+    said = [each.head for each in errors]
+    said += [line.text for line in _read_error(masked) if codes.is_code_line(line.text)]
+    if not errors:
+        return particulars.of_codes("\n".join(said))
+    return particulars.particulars(
+        errors[0].head, _headline(errors[0]), "\n".join(said), lines.plain(error)
+    )
 
 
 def _headlines_of(masked: str) -> list[Headline]:

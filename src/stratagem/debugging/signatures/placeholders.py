@@ -28,7 +28,7 @@ from stratagem.debugging.signatures.vocabulary import PATH_WORDS, PORTS, REGISTR
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.function_cache import FunctionCache, cache_texts
 
-__all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "packages"]
+__all__ = ["CHARS_READ_MAX", "NamedParts", "named_parts", "normalise", "numbers", "packages"]
 
 # Longer messages carry whole documents; what they say, they say at the beginning.
 CHARS_READ_MAX: Final = 1_200
@@ -136,6 +136,11 @@ def named_parts(message: str) -> NamedParts:
         elif kind == "url":
             resources.append(_resource_name(_without_tail(match[0]).partition("://")[2]))
     return NamedParts(tuple(names), tuple(filter(None, resources)))
+
+
+def numbers(message: str) -> list[str]:
+    """Return the numbers of a message that normalisation takes for values, in their order."""
+    return [each[0] for each in _find_parts(_on_one_line(message)) if each.lastgroup == "number"]
 
 
 def packages(message: str) -> frozenset[str]:

@@ -1,0 +1,57 @@
+"""What an error states beside its words, and when that makes two of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from stratagem.debugging.signatures import are_other_particulars, stated_particulars
+
+FRAME = 'Traceback (most recent call last):\n  File "/srv/test_cart.py", line 7, in test_total\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("curl: (22) The requested URL returned error: 404", {"status 404"}),
+        ("The upstream responded with a 502 for /pay", {"status 502"}),
+        ("The import failed after 300 rows", set()),
+        ("OSError: cannot connect to ('::1', 5432, 0, 0), ('10.0.0.7', 81)", {"port 5432"}),
+        ('This needs "node": wanted: ">=18.2" and "<21"', {"bound from 18", "bound below 21"}),
+        ("Could not find a valid gem 'nokogirii' (>= 0) in any repository", set()),
+        (
+            "FAILED tests/unit/test_a.py::TestA::test_b[1-2] - assert None",
+            {"test test_a.py::test_b"},
+        ),
+        ("FAILED test_a.py::test_b - ModuleNotFoundError: No module named 'yaml'", set()),
+        ("AssertionError: expected 200, got 500", {"values 200 500"}),
+        ("KeyError: 17", {"values 17"}),
+        (f"{FRAME}    total()\nKeyError: 17", {"test test_cart.py::test_total"}),
+        ("ValueError: cannot reshape array of size 12 into shape (5, 3)", set()),
+        ("It rains.", set()),
+    ],
+)
+def test_a_text_states_what_tells_it_from_others_in_the_same_words(
+    text: str, stated: set[str]
+) -> None:
+    found = stated_particulars(text)
+
+    assert found - {"port other"} == stated
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "in_one_place", "are_others"),
+    [
+        ({"status 403"}, {"status 500"}, False, True),
+        ({"status 403"}, {"status 403", "status 500"}, False, False),
+        ({"status 403"}, {"port 5432"}, False, False),
+        ({"status 403", "port 5432"}, {"status 403", "port 6379"}, False, True),
+        ({"test a.py::test_b"}, {"test a.py::test_c"}, False, True),
+        ({"test a.py::test_b"}, {"test a.py::test_c"}, True, False),
+        (set(), {"status 500"}, False, False),
+    ],
+)
+def test_one_kind_with_nothing_in_common_makes_two_errors_others(
+    one: set[str], other: set[str], in_one_place: bool, are_others: bool
+) -> None:
+    assert are_other_particulars(one, other, in_one_place=in_one_place) is are_others
+    assert are_other_particulars(other, one, in_one_place=in_one_place) is are_others
