@@ -275,6 +275,46 @@ def test_an_error_that_states_something_else_is_not_the_same(
     assert again["recommended_solution"]["relevance"] == 1.0
 
 
+SSL = "ssl.SSLError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c:1006)"
+
+
+@proves("debug:particulars")
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (
+            "sqlite3.OperationalError: no such table: users",
+            "sqlite3.OperationalError: no such column: users",
+        ),
+        (
+            'psycopg2.OperationalError: FATAL: role "ada" does not exist',
+            'psycopg2.OperationalError: FATAL: database "ada" does not exist',
+        ),
+        (
+            SSL.format("certificate has expired"),
+            SSL.format("self-signed certificate in certificate chain"),
+        ),
+        (
+            "error: failed to push some refs to 'origin' (non-fast-forward)",
+            "error: failed to push some refs to 'origin' (pre-receive hook declined)",
+        ),
+        (
+            "Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137",
+            "Last State: Terminated\n  Reason: Error\n  Exit Code: 1",
+        ),
+    ],
+)
+def test_an_error_with_another_reason_is_not_recommended(
+    call: Call, known: str, asked: str
+) -> None:
+    add(call, title="Known", error_signature=known, summary=None)
+
+    answer = ranked(call, asked)
+
+    assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+    assert [each["title"] for each in answer["incidents"]] == ["Known"]
+
+
 @proves("debug:particulars")
 @pytest.mark.parametrize(
     ("known", "asked"),

@@ -61,11 +61,12 @@ _LISTED_SHARE: Final = 0.5
 _SAME_HEADLINE_MAX: Final = 50
 # The same words in another place of the program, or with another cause, are another problem until
 # somebody says otherwise; `database is locked` is said of many a problem, `HTTP 500` of nearly all.
+# Of the errors that state other particulars, none that we know is the same.
 _MOST: Final = {
     "ELSEWHERE": 0.35,
     "OF_OTHERS": 0.35,
     "OF_STATUS": 0.35,
-    "OF_VALUES": 0.35,
+    "STATES_OTHERS": 0.15,
     "UNTELLING": 0.8,
 }
 
@@ -224,8 +225,8 @@ def _judge_errors(problem: Problem, found: Sequence[_Found]) -> Iterator[Similar
             comparison = relevance.compare(asked, known, cosine)
             most = _MOST.get(agreement(problem.headlines, each.headlines).name, 1.0)
             most = min(most, any_most, comparison.relevance)
-            if most > _MOST["OF_VALUES"] and _states_others(problem, each.content):
-                most = _MOST["OF_VALUES"]
+            if most > _MOST["STATES_OTHERS"] and _states_others(problem, each.content):
+                most = _MOST["STATES_OTHERS"]
             comparison = comparison._replace(relevance=most)
             nearest = max(nearest, comparison.relevance)
             yield SimilarIncident(each.content["incident_id"], each.content, comparison)

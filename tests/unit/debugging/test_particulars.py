@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from stratagem.debugging.signatures import are_other_particulars, stated_particulars
@@ -28,12 +30,21 @@ FRAME = 'Traceback (most recent call last):\n  File "/srv/test_cart.py", line 7,
         (f"{FRAME}    total()\nKeyError: 17", {"test test_cart.py::test_total"}),
         ("ValueError: cannot reshape array of size 12 into shape (5, 3)", set()),
         ("It rains.", set()),
+        ("Container exited with code 137", {"exit 137"}),
+        ("State: Terminated\n  Reason: Error\n  Exit Code: 1", {"exit failed"}),
+        ("sqlite3.OperationalError: no such table: users", {"thing table"}),
+        ('ERROR: relation "users" does not exist', {"thing table"}),
+        ("error: failed to push some refs to 'origin' (rejected)", {"reason rejected"}),
+        ("failed to push some refs: the remote rejected it", {"reason remote", "reason rejected"}),
+        ("certificate verify failed: expired (_ssl.c:1006)", {"reason expired"}),
+        ("fetch failed again: FATAL: no route", {"reason route"}),
+        ("failed: rejected", set()),
     ],
 )
 def test_a_text_states_what_tells_it_from_others_in_the_same_words(
     text: str, stated: set[str]
 ) -> None:
-    found = stated_particulars(text)
+    found = {re.sub(r"^reason:\w+", "reason", each) for each in stated_particulars(text)}
 
     assert found - {"port other"} == stated
 

@@ -139,9 +139,6 @@ def find_headlines(text: str) -> list[Headline]:
 def stated_particulars(text: str) -> frozenset[str]:
     """Return what the error of a text states beside its words."""
     error = text if len(text) <= _ERROR_CHARS_MAX else find_error(text)
-    # Most have none, and need not be read again.
-    if not particulars.may_have(lines.plain(error)):
-        return frozenset()
     masked = redaction.mask(_find_masked_error(error))
     errors = [each for each in _parse_errors(masked, for_headline=True) if each.head]
     said = [each.head for each in errors]

@@ -33,7 +33,7 @@ from stratagem.debugging.signatures.placeholders import named_parts, normalise
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Agreement", "Headline", "agreement", "headline_of", "names_something"]
+__all__ = ["Agreement", "Headline", "agreement", "headline_of", "names_something", "split_type"]
 
 _LABELS_MAX: Final = 4
 _SAID_WORDS_MIN: Final = 2
@@ -239,7 +239,7 @@ def _are_of_others(asked: Sequence[Headline], known: Sequence[Headline]) -> bool
 def headline_of(error: ParsedError, *, names_a_cause: bool = True) -> Headline:
     """Return the headline of one error; one that names no cause has no key."""
     said = normalise(error.head).rstrip(" .")
-    kind, message = _part(said)
+    kind, message = split_type(said)
     # Of the whole head: the type may be what says that a name follows.
     named = named_parts(said)
     marked = {token for each in (*named.names, *named.resources) for token in _split(each)}
@@ -273,7 +273,7 @@ def _versions(message: str) -> Iterator[tuple[str, str]]:
             yield tokens[-1], found["major"]
 
 
-def _part(said: str) -> tuple[str, str]:
+def split_type(said: str) -> tuple[str, str]:
     """Return the type of an error, and what it says."""
     for pattern, replacement in _CODES:
         said = pattern.sub(replacement, said, count=1)

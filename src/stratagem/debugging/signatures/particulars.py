@@ -1,12 +1,17 @@
-"""What tells apart errors in the same words: values that say what went wrong, or with what.
+"""What tells apart errors in nearly the same words: what went wrong, and with what.
 
-Normalisation takes a number for a value wherever it may be one. Some of them are more than that,
-and are looked for in the error as it was written. There are six kinds of such *particulars*:
+Normalisation takes a number for a value wherever it may be one, and of a long message the one word
+that differs counts little. So what tells problems apart is also looked for in the error as it was
+written. There are nine kinds of such *particulars*:
 
 * `code`: what the error ends in (`failed with E1234`), see `codes`;
 * `status`: what a server answered (`returned error: 403`);
+* `exit`: how a process ended (`exit code: 137`); 1, 2 and 255 only say that it failed;
 * `port`: that of a well-known service in an address of Python (`('127.0.0.1', 5432)`);
 * `bound`: between which versions something must be, by the major one (`'>=18'`);
+* `thing`: of what kind it is that is missing, or there already (`no such table`);
+* `reason`: what stands behind the last colon or in brackets at the end of a message, where the
+  words before it are the same (`certificate verify failed: certificate has expired`);
 * `test`: the test that failed (`tests/test_cart.py::test_total`), where the message names nothing
   else, or says only what was asserted;
 * `values`: the numbers of a message that has no telling word of its own (`assert 3 == 4`,
@@ -18,18 +23,20 @@ a program tests do not count: there it is the same line that fails.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
 from stratagem.debugging.signatures import codes
-from stratagem.debugging.signatures.headlines import Headline
-from stratagem.debugging.signatures.placeholders import numbers
+from stratagem.debugging.signatures.headlines import Headline, split_type
+from stratagem.debugging.signatures.placeholders import normalise, numbers
 from stratagem.debugging.signatures.vocabulary import PORTS
+from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["are_others", "may_have", "of_codes", "particulars"]
+__all__ = ["are_others", "of_codes", "particulars"]
 
-_MAY_HAVE: Final = re.compile(r"\d|::")
+_PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
 _ANSWER: Final = r"(?: (?:an?|by|code|error|http|response|status|with))"
 _STATUS: Final = re.compile(
     rf"\b(?:(?:returned|responded|answered|replied){_ANSWER}{{0,4}}|failed{_ANSWER}{{1,4}}"
@@ -48,6 +55,39 @@ _TEST: Final = re.compile(
     r"(?<![\w.-])(?P<file>[\w-]{1,100}\.py)"
     r"(?:::(?:\w{1,200}::){0,4}|:\d{1,7}: in |['\"], line \d{1,7}, in )(?P<name>test\w{0,200})"
 )
+# What may be missing, or there already, under one and the same name.
+_THINGS: Final = (
+    r"attribute|bucket|class|collection|column|constraint|container|database|directory|extension"
+    r"|field|file|folder|function|image|index|method|namespace|network|node|pod|procedure|property"
+    r"|queue|relation|role|schema|secret|sequence|service|table|topic|trigger|type|user|view|volume"
+)
+_OTHER_NAMES: Final = {
+    "field": "column",
+    "folder": "directory",
+    "relation": "table",
+    "user": "role",
+}
+_THING: Final = re.compile(
+    rf"\b(?:[Nn]o such|[Uu]nknown|[Uu]ndefined|[Mm]issing) (?P<missing>{_THINGS})\b"
+    rf"|\b(?P<named>{_THINGS}):? '[^'\n]{{1,200}}'"
+    r" (?:(?:was |is )?not (?:found|defined)|does(?: not|n't) exist|already exists)"
+)
+_EXIT: Final = re.compile(
+    r"\bexit(?:ed)? (?:with )?(?:code|status)[:=]? ?\(?(\d{1,3})(?!\d)", re.IGNORECASE
+)
+_EXIT_LINE: Final = re.compile(
+    r"^[ \t]{0,40}exit (?:code|status):[ \t]{1,20}(\d{1,3})$", re.IGNORECASE | re.MULTILINE
+)
+# Programs that only say that they failed end so.
+_ANY_FAILURE: Final = frozenset({"1", "2", "255"})
+# At most 600 characters: a head is cut before it gets here.
+_PLACE_BEHIND: Final = re.compile(r" \([\w/-]{0,120}(?:\.[a-z]{1,5}|<[a-z]{1,12}>)\)$")
+_IN_BRACKETS: Final = re.compile(r"^(?P<front>.*\S) \((?P<reason>[^()]{1,300})\)$")
+_LABEL_BEHIND: Final = re.compile(r"(?i)(?:: (?:fatal|error)){1,3}$")
+_REASON_WORD: Final = re.compile(r"[^\W\d_]\w++")
+_REASON_WORDS_MAX: Final = 20
+_DIGEST_CHARS: Final = 12
+_FRONT_WORDS_MIN: Final = 2
 # With a number these say that two things are not equal, whatever they are.
 _UNTELLING: Final = frozenset(
     {
@@ -61,11 +101,6 @@ _UNTELLING: Final = frozenset(
 )
 
 
-def may_have(text: str) -> bool:
-    """Say whether a text may state anything: most that do not need not be read."""
-    return _MAY_HAVE.search(text) is not None or codes.has_codes(text)
-
-
 def particulars(head: str, found: Headline, code_lines: str, text: str) -> frozenset[str]:
     """Return what an error states, each with its kind in front.
 
@@ -76,6 +111,9 @@ def particulars(head: str, found: Headline, code_lines: str, text: str) -> froze
     stated += [f"status {status}" for status in _STATUS.findall(head)]
     stated += [f"port {port}" for port in _ports(head)]
     stated += [f"bound {bound}" for bound in _bounds(head)]
+    stated += [f"exit {status}" for status in _exits(head, text)]
+    stated += [f"thing {thing}" for thing in _things(head)]
+    stated += _reasons(head)
     if not found.names or found.type == "assertionerror":
         stated += [f"test {test}" for test in _tests(text)]
     if _is_untelling(found) and not found.frame:
@@ -111,6 +149,38 @@ def _bounds(head: str) -> Iterator[str]:
         if found["sign"] not in _AT_LEAST or int(found["major"]):
             side = "below" if found["sign"] in _BELOW else "from"
             yield f"{side} {found['major']}"
+
+
+def _exits(head: str, text: str) -> Iterator[str]:
+    for status in [*_EXIT.findall(head), *_EXIT_LINE.findall(text)]:
+        yield "failed" if status in _ANY_FAILURE else status
+
+
+def _things(head: str) -> Iterator[str]:
+    for found in _THING.finditer(normalise(head)):
+        thing = found["missing"] or found["named"]
+        yield _OTHER_NAMES.get(thing, thing)
+
+
+def _reasons(head: str) -> Iterator[str]:
+    """Yield the words of the reason that a message ends in, each of a kind of its own message."""
+    said = _PLACE_BEHIND.sub("", split_type(normalise(head).rstrip(" ."))[1])
+    if found := _IN_BRACKETS.match(said):
+        front, reason = found["front"], found["reason"]
+    else:
+        front, _, reason = said.rpartition(": ")
+    told = _telling_words(_LABEL_BEHIND.sub("", front))
+    if len(told) < _FRONT_WORDS_MIN:
+        return
+    words = [word for word in _telling_words(reason) if word not in told][:_REASON_WORDS_MAX]
+    kind = hashlib.sha256(" ".join(told).encode("utf-8", "surrogatepass")).hexdigest()
+    yield from (f"reason:{kind[:_DIGEST_CHARS]} {word}" for word in words)
+
+
+def _telling_words(text: str) -> list[str]:
+    """Return the words of a text in small letters, each once, but for those that any text has."""
+    words = _REASON_WORD.findall(_PLACEHOLDER.sub(" ", text).lower())
+    return list(dict.fromkeys(word for word in words if word not in STOP_WORDS))
 
 
 def _tests(text: str) -> Iterator[str]:
