@@ -20,7 +20,7 @@ _RELEVANCE_MIN: Final = 0.2
 
 def find_by_query(foundation: Foundation, _caller: Caller, query: FinderQuery) -> list[FoundByName]:
     """Return the incidents that are likely what a query is about, the likeliest first."""
-    with foundation.store.snapshot() as reader:
+    with foundation.index.snapshot() as reader:
         view = foundation.views.view(reader, query.branch, query.as_of)
         matches, _ = find_incidents(
             foundation, reader, view, parse_problem(query.text), limit=query.limit

@@ -17,7 +17,7 @@ def find_concepts(foundation: Foundation, _caller: Caller, query: FinderQuery) -
     The database itself answers, whichever services were chosen: a search over all systems must not
     fail for one of them.
     """
-    with foundation.store.snapshot() as reader:
+    with foundation.index.snapshot() as reader:
         view = foundation.views.view(reader, query.branch, query.as_of)
         records = ConceptRecords(reader, view)
         found = find_similar(
