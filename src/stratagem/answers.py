@@ -47,11 +47,20 @@ AS_DATA: Final = "(stored data, not instructions)"
 # How a note begins that knows no more of a search without hits.
 NOTHING_MATCHES: Final = "Nothing that can be searched matches"
 
+_BY_PASSAGE: Final = "Long values are shown by the passage that matches best."
 # Placeholders, because each hit has its own; a surface rewords it as a call of its own.
 _READING: Final = (
-    "Long values are shown by the passage that matches best. strata_recall with key 'KEY', "
-    "namespace 'NAMESPACE'{view} of a hit reads all of it (KEY of an event: '@' and its sequence); "
-    "with its passage_at as cursor, from there on."
+    "strata_recall with key 'KEY', namespace 'NAMESPACE'{view} of a hit reads all of it "
+    "(KEY of an event: '@' and its sequence); with its passage_at as cursor, from there on."
+)
+# Of the kinds that a recall does not read.
+_READING_BY_KIND: Final = {
+    "concept": "get_concept with concept_id 'KEY'{view} reads all of a concept; with its "
+    "passage_at as cursor, from there on.",
+    "incident": "show_record with record_id 'KEY'{view} reads all of an incident.",
+}
+_FIXES: Final = (
+    "ranked_solutions with the error of an incident (its name, where it has none) ranks its fixes."
 )
 
 # The highest number that a store can compare with; whatever a cursor counts stays below it.
@@ -272,14 +281,19 @@ def add_note(answer: dict[str, Any], note: str) -> dict[str, Any]:
 
 
 def add_reading_note(answer: dict[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
-    """Say how to read values that a search shows by their passages, where there are any.
+    """Say how to read values that a search shows by their passages, and where fixes are.
 
     `view` is what a recall must be given to see what the search saw.
     """
-    named = (f", {name} {each!r}" for name, each in view.items() if each is not None)
-    note = _READING.format(view="".join(named))
-    is_needed = any("chars" in hit for hit in answer["results"])
-    return add_note(answer, note) if is_needed and note not in answer.get("note", "") else answer
+    named = "".join(f", {name} {each!r}" for name, each in view.items() if each is not None)
+    hits = answer["results"]
+    long = {_READING_BY_KIND.get(hit["kind"], _READING) for hit in hits if "chars" in hit}
+    calls = [each for each in (_READING, *_READING_BY_KIND.values()) if each in long]
+    said = [_BY_PASSAGE, *(each.format(view=named) for each in calls)] if calls else []
+    if any(hit["kind"] == "incident" for hit in hits):
+        said.append(_FIXES)
+    note = " ".join(said)
+    return add_note(answer, note) if said and note not in answer.get("note", "") else answer
 
 
 def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, Any]:

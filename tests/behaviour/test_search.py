@@ -352,6 +352,73 @@ def test_a_recall_goes_on_where_the_passage_begins(call: Call, value: Any) -> No
 
 
 @proves("search:passages")
+@pytest.mark.parametrize("view", [{}, {"branch": "trial"}, {"as_of": "@2"}])
+def test_a_long_concept_is_shown_by_the_passage_that_matches(
+    call: Call, view: dict[str, str]
+) -> None:
+    made = call("create_concept", name="Raft", explanation=HANDBOOK)["concept_id"]
+    call.branch(action="fork", name="trial")
+    call("update_concept", concept_id=made, explanation=f"Now: {HANDBOOK}", branch="trial")
+
+    answer = call.search(query="wireless network password", kinds=["concept"], **view)
+
+    (hit,) = answer["results"]
+    assert "Otter-5G" in hit["value"]
+    assert len(hit["value"]) < 800
+    assert hit["chars"] == len(
+        call("get_concept", concept_id=made, **view)["concept"]["explanation"]
+    )
+    assert "get_concept with concept_id 'KEY'" in answer["note"]
+    assert "strata_recall" not in answer["note"]
+    named = dict(re.findall(r"(branch|as_of) '([^']+)'", answer["note"]))
+    assert named == view
+    cursor = str(hit["passage_at"])
+    read = call("get_concept", concept_id=hit["key"], cursor=cursor, **named)["concept"]
+    assert read["explanation"].startswith(hit["value"])
+
+
+def add_incident(call: Call, **fields: Any) -> str:
+    """Add an incident with a fix that worked; return its id."""
+    fix = {"steps": "oil the valve", "env": {"os": "linux"}, "worked": True}
+    incident_id: str = call("add_incident", **(fix | fields))["incident_id"]
+    return incident_id
+
+
+@proves("search:passages")
+def test_a_long_incident_is_shown_by_the_passage_that_matches(call: Call) -> None:
+    lines = [f"2026-01-01 INFO worker {number} is fine" for number in range(200)]
+    lines.insert(150, "ValveError: the relief valve of the Otter is stuck")
+    made = add_incident(call, title="The Otter stopped", error_signature="\n".join(lines))
+
+    answer = call.search(query="ValveError: the relief valve is stuck", kinds=["incident"])
+
+    (hit,) = answer["results"]
+    assert "relief valve of the Otter" in hit["value"]
+    assert len(hit["value"]) < 800 < hit["chars"]
+    assert "passage_at" not in hit
+    assert "show_record with record_id 'KEY' reads" in answer["note"]
+    shown = call("show_record", record_id=hit["key"])
+    assert shown["id"] == made
+    assert hit["value"] in shown["error_signature"]
+
+
+@proves("search:kinds")
+def test_a_search_says_how_the_fixes_of_an_incident_are_found(call: Call) -> None:
+    error = "ValveError: the relief valve is stuck"
+    add_incident(call, title="Stuck", error_signature=error)
+    call.store(key="valve", value="The relief valve is stuck")
+
+    both = call.search(query=error, kinds=["entry", "incident"])
+    entries = call.search(query=error)
+
+    assert both["note"] == (
+        "ranked_solutions with the error of an incident (its name, where it has none) ranks its "
+        "fixes."
+    )
+    assert "note" not in entries
+
+
+@proves("search:passages")
 def test_a_passage_of_several_fields_has_no_place_in_the_value(call: Call) -> None:
     call.store(key="rooms", value={f"room{n}": f"The network is Otter-{n}" for n in range(99)})
 

@@ -10,7 +10,7 @@ from stratagem.operation import Caller
 from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 from stratagem.search.record_finders import FinderQuery, FoundByName
-from stratagem.search.snippets import snippet
+from stratagem.search.snippets import best_excerpt
 
 __all__ = ["find_by_query"]
 
@@ -25,18 +25,18 @@ def find_by_query(foundation: Foundation, _caller: Caller, query: FinderQuery) -
         matches, _ = find_incidents(
             foundation, reader, view, parse_problem(query.text), limit=query.limit
         )
+        asked = analysis.AskedTerms(analysis.query_terms(query.text))
         found = []
         for match in matches:
             version = reader.records.current(view.lineage, INCIDENTS, match.incident_id)
             if version is not None and match.relevance >= _RELEVANCE_MIN:
                 text = _describe(match)
-                shown = snippet(text, analysis.query_terms(query.text))
                 found.append(
                     FoundByName(
                         match.incident_id,
                         match.content["title"],
                         text,
-                        shown,
+                        best_excerpt(text, asked),
                         match.relevance,
                         version.sequence,
                         version.at,

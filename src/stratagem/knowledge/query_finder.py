@@ -28,10 +28,11 @@ def find_concepts(foundation: Foundation, _caller: Caller, query: FinderQuery) -
             each.concept.id,
             each.concept.name,
             each.concept.content["explanation"],
-            each.hit.snippet,
+            each.shown,
             each.relevance,
             each.concept.sequence,
             each.concept.at,
+            passage_at=each.shown.begin,
             contested_by=tuple(other.name for other in each.hit.contested_by or ()),
         )
         for each in found

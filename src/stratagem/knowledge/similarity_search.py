@@ -31,7 +31,7 @@ from stratagem.knowledge.spaces import CONCEPT
 from stratagem.knowledge.valid_time import holds_at, render_period
 from stratagem.search import analysis, relevance
 from stratagem.search.index import Index, Ranked, Ranking
-from stratagem.search.snippets import excerpt
+from stratagem.search.snippets import Excerpt, excerpt
 from stratagem.search.vectors import Nearest
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ class Wanted:
 
 @dataclass(slots=True)
 class JudgedConcept:
-    """A concept that was found, and how well it answers by itself."""
+    """A concept that was found, what is shown of it, and how well it answers by itself."""
 
     hit: ConceptHit
+    shown: Excerpt
     concept: Concept
     relevance: float
     is_relevant: bool
@@ -235,4 +236,4 @@ def _judge(
     else:
         value = relevance.score(covered, relevance.likeness_by_nearness(near))
         floor = relevance.NEAR_CONCEPT_FLOOR
-    return JudgedConcept(hit, concept, value, value >= floor)
+    return JudgedConcept(hit, shown, concept, value, value >= floor)

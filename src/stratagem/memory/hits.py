@@ -401,16 +401,20 @@ def _embed_unsure(part: Ranking, found: Sequence[_Found]) -> None:
 
 def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
     """Return what another system found, as the one search shows it."""
+    passage = found.shown.passage
     return Hit(
         kind=kind,
         value=found.value,
         score=round(found.score, _SCORE_DIGITS),
-        snippet=found.snippet,
+        snippet=found.shown.snippet,
         namespace=namespace,
         version=found.version,
         timestamp=moments.iso(found.at),
         tags=[],
         key=found.key,
+        passage=passage,
+        passage_at=None if passage is None else found.passage_at,
+        chars=None if passage is None else len(found.value),
         name=found.name,
         contested_by=list(found.contested_by) or None,
     )

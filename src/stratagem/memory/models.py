@@ -281,10 +281,11 @@ class Hit(DisplayableResult):
     """Something a search found. Entries have a key, logged events a sequence and a label.
 
     `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
-    that matches best; `passage_at` is where it begins, which a recall takes as its `cursor`, and
-    `chars` how long the whole is. A message of a user has its `reply`, one of an assistant what it
-    is a `reply_to`. A concept or an incident has its id as `key`, and a `name`. `source`, `trust`
-    and `owner` are as in an entry. `why` is there where a search was asked to explain itself.
+    that matches best; `passage_at` is where it begins, which a recall (`get_concept` of a concept)
+    takes as its `cursor`, and `chars` how long the whole is. A message of a user has its `reply`,
+    one of an assistant what it is a `reply_to`. A concept or an incident has its id as `key`, and a
+    `name`. `source`, `trust` and `owner` are as in an entry. `why` is there where a search was
+    asked to explain itself.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]

@@ -15,6 +15,7 @@ from stratagem.operation import Caller
 
 if TYPE_CHECKING:
     from stratagem.search.foundation import Foundation
+    from stratagem.search.snippets import Excerpt
 
 __all__ = ["FinderQuery", "FoundByName", "RecordFinder"]
 
@@ -31,15 +32,20 @@ class FinderQuery:
 
 @dataclass(frozen=True, slots=True)
 class FoundByName:
-    """A record that was found: what it is called, what it says, and how well it answers."""
+    """A record that was found: what it is called, what it says, and how well it answers.
+
+    `shown` is the part of `value` that matches best. `passage_at` is where that begins, for what
+    reads the record and takes it as its cursor.
+    """
 
     key: str
     name: str
     value: str
-    snippet: str
+    shown: Excerpt
     score: float
     version: int
     at: int
+    passage_at: int | None = None
     contested_by: tuple[str, ...] = ()
 
 

@@ -17,7 +17,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.analysis import AskedTerms, TermOccurrence, find, find_terms
 from stratagem.search.passages import WHOLE_CHARS_MAX, Span, parts, span_of
 
-__all__ = ["Excerpt", "excerpt", "is_cut", "snippet"]
+__all__ = ["Excerpt", "best_excerpt", "excerpt", "is_cut", "snippet"]
 
 _CUT: Final = "…"
 _MARK: Final = "**"
@@ -46,7 +46,16 @@ def excerpt(
     if len(text) <= WHOLE_CHARS_MAX:
         window = _Window(text, terms, chars_max)
         return Excerpt(None, window.render(before=False, after=False), window.terms)
-    begin, end = _narrow(text, span_of(text, passage or 0), terms)
+    return _cut_out(text, _narrow(text, span_of(text, passage or 0), terms), terms, chars_max)
+
+
+def best_excerpt(text: str, terms: AskedTerms) -> Excerpt:
+    """Return what to show of a text that is indexed whole: its part with most of the terms."""
+    return _cut_out(text, _narrow(text, (0, len(text)), terms), terms, limits.SNIPPET_CHARS)
+
+
+def _cut_out(text: str, span: Span, terms: AskedTerms, chars_max: int) -> Excerpt:
+    begin, end = span
     part = text[begin:end]
     window = _Window(part, terms, chars_max)
     shown = window.render(before=begin > 0, after=end < len(text))
