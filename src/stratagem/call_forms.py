@@ -3,7 +3,8 @@
 Hints and notes name operations as tools are named: `strata_branch with action "list"`. At the
 command line that call is `stratagem branch list`, and in a Python program `memory.branches()`. A
 server that lists other tools has `strata_branch_list` for it, or nothing: then the command is
-named. A surface rewords the text when it shows it, so the author of a hint need not think of that.
+named, and the toolset that has the tool. A surface rewords the text when it shows it, so the author
+of a hint need not think of that.
 """
 
 from __future__ import annotations
@@ -69,14 +70,21 @@ def reword(text: str, form: CallForm) -> str:
 
 
 def reword_for_tools(text: str, listed: Collection[str]) -> str:
-    """Return a text that names no tool but those that a server lists."""
+    """Return a text that names no tool but those that a server lists.
+
+    In place of another it names the command, and the toolset if the server has none of its tools.
+    """
 
     def write(operation: Operation, given: Mapping[str, str]) -> str | None:
         if operation.name in listed:
             return None
-        return _granular_call(operation.name, given, listed) or _write_call(
-            operation, given, "command"
-        )
+        if call := _granular_call(operation.name, given, listed):
+            return call
+        command = _write_call(operation, given, "command")
+        offered = operation.confidential or operation.toolset in {
+            TABLE[each].toolset for each in listed if each in TABLE
+        }
+        return command if offered else f"{command} (toolset {operation.toolset!r})"
 
     return _replace_calls(text, write)
 

@@ -199,11 +199,35 @@ def test_what_a_server_says_of_itself_leads_to_its_own_tools(server: str) -> Non
         ("strata_recall with prefix 'a' lists.", "strata_kv_list with prefix 'a' lists."),
         ("strata_recall with key 'a' reads it.", "strata_kv_get with key 'a' reads it."),
         ("Use strata_search.", "Use strata_search."),
-        ("Create one with create_concept.", "Create one with `stratagem create-concept`."),
+        (
+            "Create one with create_concept.",
+            "Create one with `stratagem create-concept` (toolset 'knowledge').",
+        ),
     ],
 )
 def test_developer_mode_is_told_of_its_own_tools(text: str, said: str) -> None:
     assert reword_for_tools(text, listed_by(SERVERS["developer"])) == said
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("agent", "Call `stratagem get-concept --concept-id KEY` (toolset 'knowledge')."),
+        ("knowledge", "Call get_concept with concept_id 'KEY'."),
+    ],
+)
+def test_the_toolset_of_a_tool_is_named_where_a_server_has_none_of_it(
+    server: str, said: str
+) -> None:
+    text = "Call get_concept with concept_id 'KEY'."
+
+    assert reword_for_tools(text, listed_by(SERVERS[server])) == said
+
+
+def test_no_toolset_is_named_for_a_tool_that_the_server_leaves_out_of_it() -> None:
+    said = reword_for_tools("Call strata_store.", listed_by(SERVERS["read-only"]))
+
+    assert said == "Call `stratagem store`."
 
 
 def test_advice_of_an_answer_is_reworded_and_its_data_is_not() -> None:

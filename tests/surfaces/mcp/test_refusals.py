@@ -146,3 +146,16 @@ async def test_stored_data_that_names_tools_is_shown_as_it_is(path: Path) -> Non
 
     assert told in text_of(shown)
     assert shown.structured_content["concept"]["explanation"] == told
+
+
+async def test_a_hit_of_a_concept_says_which_toolset_reads_all_of_it(path: Path) -> None:
+    explanation = "Usual remarks about budgets. " * 120 + "A round keeps the Wombat quiet."
+    async with connected(path, toolsets=("knowledge",)) as client:
+        await client.call_tool("create_concept", {"name": "Raft", "explanation": explanation})
+    async with connected(path) as client:
+        query = {"query": "Wombat", "kinds": ["concept"]}
+        said = text_of(await client.call_tool("strata_search", query))
+
+    assert "keeps the Wombat quiet." in said
+    assert f"part of {len(explanation):,} characters" in said
+    assert "`stratagem get-concept --concept-id KEY` (toolset 'knowledge') reads all" in said
