@@ -56,6 +56,15 @@ def test_a_text_is_embedded_in_the_transaction_that_writes_it(store: Store) -> N
     assert reader.vectors.pending_count() == 0
 
 
+def test_a_transaction_reads_vectors_as_others_do(store: Store) -> None:
+    append(store, a_note("k", "red"))
+
+    within = store.write(lambda transaction: transaction.vectors.after(0, 10), TESTER)
+
+    assert within == store.reader().vectors.after(0, 10)
+    assert within[0].vector == vector_of("red")
+
+
 def test_vectors_come_in_pages(store: Store) -> None:
     append(store, *(a_note(f"k{number}", str(number)) for number in range(7)))
 

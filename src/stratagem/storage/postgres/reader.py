@@ -41,6 +41,7 @@ __all__ = [
     "make_queries",
     "make_reader",
     "make_snapshot_reader",
+    "read_vectors",
 ]
 
 # The versions with a facet, by the facet and how many were asked for, in the last state that was
@@ -218,9 +219,14 @@ class PostgresVectors(SqlVectors):
         self._session = session
 
     def after(self, last: int, limit: int) -> list[VectorRow]:
-        cursor = self._session.execute(SQL["vectors_after"], (last, limit), binary=True)
-        rows = cast("list[tuple[int, int, int, int, int | None, bytes]]", cursor.fetchall())
-        return [VectorRow(*row[:5], _from_pgvector(row[5]), 1.0) for row in rows]
+        return read_vectors(self._session, last, limit)
+
+
+def read_vectors(session: WorkspaceSession, last: int, limit: int) -> list[VectorRow]:
+    """Return the vectors of a workspace after one, as this machine has them."""
+    cursor = session.execute(SQL["vectors_after"], (last, limit), binary=True)
+    rows = cast("list[tuple[int, int, int, int, int | None, bytes]]", cursor.fetchall())
+    return [VectorRow(*row[:5], _from_pgvector(row[5]), 1.0) for row in rows]
 
 
 class _StateRow(NamedTuple):

@@ -9,7 +9,7 @@ import orjson
 
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import IndexedText, Indexer
+from stratagem.storage.contract import IndexedText, Indexer, VectorRow
 from stratagem.storage.postgres.connection import NO_ROWS, PostgresCursor
 from stratagem.storage.postgres.reader import (
     VECTOR_INDEX,
@@ -17,6 +17,7 @@ from stratagem.storage.postgres.reader import (
     PostgresVectorComparer,
     WorkspaceSession,
     make_queries,
+    read_vectors,
 )
 from stratagem.storage.postgres.rows import StoredVector, encode_rows
 from stratagem.storage.postgres.statements import SQL
@@ -51,7 +52,7 @@ def make_writer(
         documents=_PostgresDocuments(queries, session.workspace),
         search=PostgresSearch(queries, session.workspace),
         settings=settings,
-        vectors=_PostgresVectorWriter(queries, settings),
+        vectors=_PostgresVectorWriter(queries, settings, session),
         vector_comparer=PostgresVectorComparer(queries, settings, session.workspace),
     )
 
@@ -90,7 +91,16 @@ class _JsonSettings(SqlSettingWriter):
 class _PostgresVectorWriter(SqlVectorWriter):
     """Vectors in columns of pgvector."""
 
-    __slots__ = ()
+    __slots__ = ("_session",)
+
+    def __init__(
+        self, queries: Queries, settings: SqlSettingWriter, session: WorkspaceSession
+    ) -> None:
+        super().__init__(queries, settings)
+        self._session = session
+
+    def after(self, last: int, limit: int) -> list[VectorRow]:
+        return read_vectors(self._session, last, limit)
 
     def add(self, vectors: Mapping[int, bytes]) -> None:
         super().add({at: StoredVector(vector) for at, vector in vectors.items()})
