@@ -418,6 +418,94 @@ def test_a_search_says_how_the_fixes_of_an_incident_are_found(call: Call) -> Non
     assert "note" not in entries
 
 
+def add_pallets(call: Call) -> str:
+    """Add an incident whose title, error, summary and fix have words of their own."""
+    return add_incident(
+        call,
+        title="ETL load of shipments fails on pallet_count",
+        error_signature="psycopg2.errors.NumericValueOutOfRange: value out of range for integer",
+        summary="The Numbat exporter writes 64-bit counters",
+        steps="ALTER TABLE shipments ALTER pallet_count TYPE bigint",
+    )
+
+
+@proves("search:kinds")
+@pytest.mark.parametrize(
+    "query", ["pallet_count", "shipments", "Numbat exporter", "bigint", "NumericValueOutOfRange"]
+)
+def test_an_incident_is_found_by_its_words_and_by_those_of_its_fix(call: Call, query: str) -> None:
+    made = add_pallets(call)
+    add_incident(call, title="The valve is stuck")
+
+    (hit,) = call.search(query=query, kinds=["incident"])["results"]
+
+    assert (hit["key"], hit["score"]) == (made, 1.0)
+    assert query.split(maxsplit=1)[0] in hit["value"]
+    assert "**" in hit["snippet"]
+
+
+@proves("search:kinds")
+def test_an_incident_is_found_by_its_id(call: Call) -> None:
+    made = add_pallets(call)
+
+    (hit,) = call.search(query=f" {made} ", kinds=["incident"])["results"]
+    call("retire_record", record_id=made, reason="wrong")
+
+    assert (hit["key"], hit["score"]) == (made, 1.0)
+    assert call.search(query=made, kinds=["incident"])["results"] == []
+
+
+@proves("search:kinds")
+def test_an_incident_with_a_few_of_the_words_is_a_hit_where_any_score_will_do(call: Call) -> None:
+    made = add_pallets(call)
+    call.store(key="holidays", value="integer holidays in the mountains of southern spain")
+    query: dict[str, Any] = {
+        "query": "integer holidays in the mountains of southern spain",
+        "kinds": ["incident"],
+    }
+
+    some = call.search(**query, min_score=0)["results"]
+
+    assert [hit["key"] for hit in some] == [made]
+    assert 0 < some[0]["score"] < 0.24
+    assert call.search(**query)["results"] == []
+    assert call.search(query="kangaroo", kinds=["incident"], min_score=0)["results"] == []
+
+
+@proves("search:kinds")
+def test_a_retired_fix_finds_nothing_and_a_merged_incident_its_replacement(call: Call) -> None:
+    made = add_pallets(call)
+    kept = add_incident(call, title="The valve is stuck")
+    fix = call("show_record", record_id=made)["solutions"][0]["solution_id"]
+
+    call("merge_records", record_id=made, into=kept)
+    merged = call.search(query="bigint", kinds=["incident"])["results"]
+    call("retire_record", record_id=fix, reason="wrong")
+
+    assert [hit["key"] for hit in merged] == [kept]
+    assert "bigint" in merged[0]["value"]
+    assert call.search(query="bigint", kinds=["incident"])["results"] == []
+
+
+@proves("search:kinds")
+def test_fixes_with_the_same_words_push_no_incident_out_of_the_results(call: Call) -> None:
+    for number in range(70):
+        add_incident(call, title=f"Valve {number}", steps="open the valve", distinct=True)
+
+    pages = [call.search(query="valve", kinds=["incident"], k=50)]
+    pages.append(call.search(query="valve", kinds=["incident"], k=50, cursor=pages[0]["next"]))
+
+    assert len({hit["key"] for page in pages for hit in page["results"]}) == 70
+    assert "next" not in pages[1]
+
+
+@proves("search:kinds")
+def test_no_entry_is_taken_for_an_incident(call: Call) -> None:
+    call.store(key="city", value="fjord")
+
+    assert call.search(query="fjord", kinds=["incident"])["results"] == []
+
+
 @proves("search:passages")
 def test_a_passage_of_several_fields_has_no_place_in_the_value(call: Call) -> None:
     call.store(key="rooms", value={f"room{n}": f"The network is Otter-{n}" for n in range(99)})

@@ -37,6 +37,8 @@ KINDS = (
     ["entry", "event", "concept"],
     ["concept"],
     ["entry", "concept"],
+    ["entry", "concept", "incident"],
+    ["incident"],
 )
 
 Hits = list[tuple[str, int]]
@@ -68,6 +70,17 @@ class Shelf:
         db.knowledge.create_concepts(
             [{"name": f"Concept {word}", "explanation": self.words(5, 20)} for word in WORDS]
         )
+        for word in WORDS:
+            error = f"{word.title()}Error: {self.words(2, 6)}" if generator.random() < 0.5 else None
+            db.debugging.add_incident(
+                f"Incident {word} {self.words(1, 4)}",
+                self.words(2, 6),
+                {"os": "linux"},
+                worked=True,
+                error_signature=error,
+                summary=self.words(2, 150),
+                distinct=True,
+            )
 
     def words(self, least: int, most: int) -> str:
         """Return some words."""
@@ -101,8 +114,8 @@ class Shelf:
             "branch": pick([None, None, "trial"]),
             "tags": pick([None, None, ["red"]]),
         }
-        if options["kinds"] == ["concept"]:
-            # Concepts have neither, and a search for nothing else refuses both.
+        if options["kinds"] in (["concept"], ["incident"]):
+            # They have neither, and a search for nothing else refuses both.
             options |= {"namespace": None, "tags": None}
         return {name: value for name, value in options.items() if value is not None}
 

@@ -539,7 +539,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         finder = self._foundation.finders[kind]
 
         def find(limit: int) -> list[FoundByName]:
-            query = FinderQuery(scope.query, scope.branch, scope.as_of, limit)
+            query = FinderQuery(scope.query, scope.branch, scope.as_of, limit, scope.min_score)
             found = finder.find(self._foundation, self._caller, query)
             return sorted(found, key=lambda each: -each.score)
 

@@ -22,12 +22,16 @@ __all__ = ["FinderQuery", "FoundByName", "RecordFinder"]
 
 @dataclass(frozen=True, slots=True)
 class FinderQuery:
-    """What is asked for, where, and how many are wanted."""
+    """What is asked for, where, and how many are wanted.
+
+    `min_score` is the least score that a caller asked for; None: what the finder thinks enough.
+    """
 
     text: str
     branch: str
     as_of: str | int | None
     limit: int
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,9 @@ UNSURE: Final = 0.5
 # more than .75). Asked about what it never was about, a conversation has none for a third of the
 # questions, and three hits instead of ten on average.
 _WORDS_ONLY: Final = 0.6
-FLOORS: Final[Mapping[str, float]] = {"entry": 0.24, "event": 0.24, "concept": 0.24}
+FLOORS: Final[Mapping[str, float]] = {
+    "entry": 0.24, "event": 0.24, "concept": 0.24, "incident": 0.24,
+}  # fmt: skip
 # Of a concept whose likeness is by nearness: the least at which four in five questions about other
 # subjects find nothing, on the tuning half of `python -m evals concepts`.
 NEAR_CONCEPT_FLOOR: Final = 0.4
