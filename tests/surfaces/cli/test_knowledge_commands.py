@@ -54,6 +54,17 @@ def test_lists_of_words_are_given_with_commas_or_one_by_one(cli: Cli) -> None:
     assert {each["kind"] for each in together} == {"entry", "concept"}
 
 
+def test_a_search_prints_the_ids_of_concepts_and_incidents(cli: Cli) -> None:
+    made = concept(cli, "Fjord")
+    fix = ("--steps", "wait", "--env", '{"os":"linux"}', "--worked")
+    incident = cli.json("add-incident", "The fjord is frozen", *fix)["incident_id"]
+
+    shown = cli("search", "fjord", "--kind", "concept", "--kind", "incident")
+
+    assert f"concept · {made} · knowledge" in shown
+    assert f"incident · {incident} · debugging" in shown
+
+
 def test_a_comma_in_a_name_is_part_of_it_and_several_are_explained(cli: Cli) -> None:
     concept(cli, "Newton,Isaac")
 

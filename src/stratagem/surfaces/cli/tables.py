@@ -252,6 +252,9 @@ def _hit_facts(hit: Answer) -> list[str]:
     facts = [hit["kind"], when(hit["timestamp"])]
     if hit["namespace"] != "default":
         facts.insert(1, hit["namespace"])
+    if "name" in hit:
+        # What reads the record is given its id.
+        facts.insert(1, hit["key"])
     if hit.get("session"):
         facts.append(f"session {hit['session']}")
     if hit["tags"]:
