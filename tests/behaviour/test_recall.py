@@ -28,6 +28,21 @@ def test_a_miss_is_an_answer_and_no_error(call: Call) -> None:
     assert call.recall(key="city", namespace="nowhere")["found"] is False
 
 
+@proves("recall:near")
+def test_a_miss_says_that_a_key_is_the_id_of_a_concept_or_an_incident(call: Call) -> None:
+    concept = call("create_concept", name="Fjord", explanation="An inlet")["concept_id"]
+    fix = {"steps": "wait", "env": {"os": "linux"}, "worked": True}
+    incident = call("add_incident", title="The fjord is frozen", **fix)["incident_id"]
+
+    missed = [call.recall(key=key) for key in (concept, incident, "fjord")]
+    several = call.recall(keys=["fjord", concept])
+    call("delete_concept", concept_id=concept)
+
+    assert [each.get("id_of") for each in missed] == ["concept", "incident", None]
+    assert [each["id_of"] for each in several["misses"]] == ["concept"]
+    assert "id_of" not in call.recall(key=concept)
+
+
 @proves("recall:miss")
 def test_a_stored_null_is_no_miss(call: Call) -> None:
     call.store(key="k", value=None)

@@ -108,6 +108,7 @@ class RecallAnswer(TypedDict, total=False):
     near: list[str]
     near_tags: list[str]
     elsewhere: list[str]
+    id_of: str
     before: str
     path: str
     place: str
@@ -408,6 +409,10 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
     usual = namespace == USUAL_PLACE and not elsewhere
     place = "" if usual else f" in the namespace {namespace!r}"
     said = [f"Nothing {words.verb} under {key!r}{place}.", *_say_time(answer)]
+    if kind := answer.get("id_of"):
+        article = "an" if kind == "incident" else "a"
+        reading = advise(_READ_BY_ID[kind].format(key))
+        said.append(f"It is the id of {article} {kind}: {reading} reads it.")
     if near := answer.get("near"):
         said.append(f"Near: {', '.join(near)}.")
         begin = key.rstrip(WILDCARDS)
@@ -424,6 +429,12 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         said.append(advise(f"strata_search with query {key!r} finds by words and meaning."))
     return " ".join(said)
 
+
+# What reads a record of another system by its id.
+_READ_BY_ID: Final = {
+    "concept": "get_concept with concept_id {!r}",
+    "incident": "show_record with record_id {!r}",
+}
 
 # A version may be there no more: what is missed is any at all.
 HISTORY_WORDS: Final = MissWords("was ever stored", "strata_history")

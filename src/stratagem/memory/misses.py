@@ -76,9 +76,21 @@ class Misses(BoundSystem):
                 self._explain_by_future(reader, miss, view, space)
             near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
+            miss.id_of = self._kind_with_id(reader, view, key)
         miss.near = near or None
         miss.elsewhere = [name for name in others if name != where] or None
         return miss
+
+    def _kind_with_id(self, reader: Reader, view: View, key: str) -> Any:
+        """Return the kind of other systems' records that has one under this id, as hits name it."""
+        for kind, finder in self._foundation.finders.items():
+            if not self._caller.may(finder.toolset, "read"):
+                continue
+            for space in reader.records.spaces(kind).values():
+                version = reader.records.current(view.lineage, space, key)
+                if version is not None and version.payload is not None:
+                    return kind
+        return None
 
     def _moment_of(
         self, reader: Reader, branch: str, space: Space, key: str, versions: Sequence[Version]
@@ -123,7 +135,11 @@ def explain_several(
         memory.explain_miss(key, namespace=namespace, branch=branch, as_of=as_of, path=path)
         for key in keys[:_EXPLAINED_MAX]
     ]
-    return [each for each in misses if each.reason != "absent" or each.near or each.elsewhere]
+    return [
+        each
+        for each in misses
+        if each.reason != "absent" or each.near or each.elsewhere or each.id_of
+    ]
 
 
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:

@@ -135,7 +135,8 @@ class Miss(DisplayableResult):
     `near` are keys of the same namespace, `elsewhere` namespaces that have the key. `timestamp` is
     when it was forgotten or stored (an erased version, too), or expired, and `before` a moment at
     which it was there. Of a `path` that leads nowhere, `place` is how far it leads, and `there`
-    what is there.
+    what is there. `id_of` is the kind of record that has the key as its id: a concept or an
+    incident, which is no entry.
     """
 
     key: str
@@ -148,6 +149,7 @@ class Miss(DisplayableResult):
     path: str | None = None
     place: str | None = None
     there: str | None = None
+    id_of: Literal["concept", "incident"] | None = None
 
 
 @dataclass(slots=True, repr=False)

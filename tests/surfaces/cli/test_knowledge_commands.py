@@ -65,6 +65,16 @@ def test_a_search_prints_the_ids_of_concepts_and_incidents(cli: Cli) -> None:
     assert f"incident · {incident} · debugging" in shown
 
 
+def test_a_recall_of_the_id_of_a_concept_says_which_command_reads_it(cli: Cli) -> None:
+    made = concept(cli, "Fjord")
+
+    said = cli.run("recall", made).output
+
+    assert (
+        f"It is the id of a concept: `stratagem get-concept --concept-id {made}` reads it." in said
+    )
+
+
 def test_a_comma_in_a_name_is_part_of_it_and_several_are_explained(cli: Cli) -> None:
     concept(cli, "Newton,Isaac")
 
