@@ -210,6 +210,7 @@ def _patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.path.parent != Path(__file__).parent:
         for name, seconds in _PATIENT_LIMITS.items():
             monkeypatch.setattr(limits, name, seconds)
+        monkeypatch.setattr("stratagem.search.index._SETTLING_SECONDS_MAX", 30.0)
 
 
 @pytest.fixture(scope="session")

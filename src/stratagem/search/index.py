@@ -323,12 +323,19 @@ class Index:
 
     def _settle(self, waiting: int) -> None:
         """Give texts their vectors; do not wait for it where there are many."""
-        self.warm()
-        # In the background all the same: another process may hold the database for longer
-        # than anybody waits for a search, and words find the texts meanwhile.
-        thread = self._background
-        if thread is not None and waiting <= _SETTLED_AT_ONCE:
+        # Who is just ending does not see the latest texts, so it may take another one.
+        for _ in range(2):
+            self.warm()
+            # In the background all the same: another process may hold the database for longer
+            # than anybody waits for a search, and words find the texts meanwhile.
+            thread = self._background
+            if thread is None or waiting > _SETTLED_AT_ONCE:
+                return
             thread.join(_SETTLING_SECONDS_MAX)
+            if thread.is_alive() or self._store is None:
+                return
+            if not self._store.reader().vectors.pending_count():
+                return
 
     def embed_waiting(self, progress: Progress) -> int:
         """Give every waiting text its vector; return how many got one."""

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,3 +170,16 @@ def test_long_messages_are_not_cached() -> None:
     index.lent_terms("a short message")
 
     assert sys.getrefcount(text) == held
+
+
+def test_a_text_that_comes_while_the_background_ends_is_found_by_meaning() -> None:
+    with stratagem.open(":memory:", embedder="static") as db:
+        # It is alive, and looks for no more texts.
+        ending = threading.Timer(0.2, lambda: None)
+        ending.start()
+        db.runtime.foundation.index._background = ending  # noqa: SLF001 -- who embeds
+        db.memory.store("dog", "The puppy chased its tail around the garden")
+
+        found = db.memory.search("a young hound at play")
+
+        assert [hit.key for hit in found.results] == ["dog"]
