@@ -12,9 +12,9 @@ characters (see `characters`). Then
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
-* of a name with a dotted number (`v2.5.1`, `Python3.12`) the number is a term, too, and what it is
-  one of (2.5). A code (`E4019`, `v2.5`, `3.0`) asks for itself: a query does not ask for its single
-  letters and digits;
+* of a name with a dotted number (`v2.5.1`, `Python3.12`) the number is a term, too, and so is what
+  it is one of (2.5). A code (`E4019`, `v2.5`, `3.0`) asks for itself: a query does not ask for its
+  single letters and digits;
 * a number is one term, however its thousands are marked (12,000, 12'000, 12_000, 5.488.000);
 * scripts without spaces give single characters and overlapping pairs; a query asks for
   the pairs, and for a single character only when it stands alone. Korean words also
@@ -469,15 +469,24 @@ def _add_name_terms(found: list[str], name: str, shapes: str, level: int = 0) ->
             parts = [part.span() for part in _SEPARATED[at].finditer(shapes)]
             if len(parts) > 1:
                 found.append(_whole(name))
-                if at == _DOTS and (number := _DOTTED.search(name)):
-                    found += [each for each in _dotted_terms(number[0]) if each != name]
+                if at == _DOTS and (number := _find_version(name)):
+                    found += _version_terms(number[0])
                 for start, end in parts:
                     _add_name_terms(found, name[start:end], shapes[start:end], at + 1)
                 return
     _add_word_terms(found, name, shapes)
 
 
-def _dotted_terms(number: str) -> list[str]:
+def _find_version(name: str) -> re.Match[str] | None:
+    """Return the number within a name (`v2.5.1`); one that stands by itself is a term anyway.
+
+    What it is one of is no term there: bug reports are full of such numbers.
+    """
+    number = _DOTTED.search(name)
+    return number if number and number[0] != name else None
+
+
+def _version_terms(number: str) -> list[str]:
     """Return the terms of a version, 3.12.1, and of what it is one of: 3.12, and not 3."""
     number = number[:TERM_CHARS_MAX]
     dots = [dot.start() for dot in _DOT.finditer(number)][1 : 1 + _VERSION_LEVELS_MAX]
@@ -546,8 +555,8 @@ def _name_spans(
     if term in asked:
         yield TermOccurrence(0, len(bare), term)
     elif levels:
-        number = _DOTTED.search(name) if levels[0] is _SEPARATED[_DOTS] else None
-        known = [each for each in _dotted_terms(number[0]) if each in asked] if number else []
+        number = _find_version(name) if levels[0] is _SEPARATED[_DOTS] else None
+        known = [each for each in _version_terms(number[0]) if each in asked] if number else []
         if number and known:
             begin, end = number.start(), number.start() + len(known[0])
             parts = [(0, begin), (begin, end), (end, len(name))]
