@@ -121,7 +121,8 @@ def test_the_last_store_to_close_closes_the_connections(server: Server) -> None:
         read = text_of(second, "a")
 
     assert read == "red"
-    assert eventually(lambda: connected(server) == before)
+    # Those of earlier tests may close meanwhile.
+    assert eventually(lambda: connected(server) <= before)
     with pytest.raises(StorageUnavailable, match="closed"):
         second.reader().log.head()
 
