@@ -157,6 +157,20 @@ def test_the_strongest_links_lead_to_live_records(store: Store) -> None:
     assert strongest(store, "a", "trial", limit=2) == ["d", "b"]
 
 
+@pytest.mark.parametrize("by", [None, (True, "foot")])
+def test_links_come_in_the_order_of_their_records_the_strongest_first(
+    store: Store, by: tuple[bool, str] | None
+) -> None:
+    append(store, *(a_place(key) for key in "abcde"))
+    append(store, a_road("ac", width=0.1), a_road("bd"), a_road("ad", width=0.9), a_road("be"))
+
+    with store.snapshot() as reader:
+        numbers = reader.records.subjects(PLACES, ["a", "b"])
+        asked = [numbers["b"], numbers["a"]]
+        found = reader.catalogue.links(view(reader), asked, by=by)
+        assert names(reader, [each.other for each in found]) == ["d", "e", "d", "c"]
+
+
 def test_links_can_be_narrowed_bounded_and_counted(store: Store) -> None:
     append(store, *(a_place(key) for key in "abc"))
     append(store, a_road("ab"), a_road("ac"), a_road("ca", "rail"))

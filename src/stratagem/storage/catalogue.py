@@ -49,7 +49,8 @@ class CatalogueReader(Protocol):
     ) -> list[LinkEnd]:
         """Return the links of some records in a view; `by` says outgoing or not, and the label.
 
-        The records at the other end may be deleted.
+        They come in the order of these records; of one record by direction and label, the strongest
+        first. The records at the other end may be deleted.
         """
         ...
 

@@ -431,18 +431,26 @@ WHERE sp.workspace = $1 AND sp.kind = $3
 ORDER BY v.seq DESC LIMIT $5
 
 -- name: linked
--- What can be reached from some nodes (an array of subjects) in a view, either way.
-SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
-FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
-WHERE l.workspace = $1 AND l.node = ANY ($3::bigint[]) AND {visible} LIMIT nullif($4, -1)
+-- What can be reached from some nodes (an array of subjects) in a view, either way; in the order of
+-- these nodes.
+SELECT node, outgoing, label, weight, seq, other FROM (
+    SELECT w.place, l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+    FROM unnest($3::bigint[]) WITH ORDINALITY w (node, place)
+    JOIN links l ON l.workspace = $1 AND l.node = w.node
+    JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+    WHERE {visible} LIMIT nullif($4, -1)) few
+ORDER BY place, outgoing, label, weight DESC, seq
 
 -- name: linked_by
--- What can be reached from some nodes (an array of subjects) in a view, by one kind of link.
-SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
-FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
-WHERE l.workspace = $1 AND l.node = ANY ($3::bigint[]) AND l.outgoing = $5 AND l.label = $6
-    AND {visible}
-LIMIT nullif($4, -1)
+-- What can be reached from some nodes (an array of subjects) in a view, by one kind of link; in the
+-- order of these nodes, the strongest of each first.
+SELECT node, outgoing, label, weight, seq, other FROM (
+    SELECT w.place, l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+    FROM unnest($3::bigint[]) WITH ORDINALITY w (node, place)
+    JOIN links l ON l.workspace = $1 AND l.node = w.node AND l.outgoing = $5 AND l.label = $6
+    JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+    WHERE {visible} LIMIT nullif($4, -1)) few
+ORDER BY place, weight DESC, seq
 
 -- name: strongest_links
 -- The strongest links of one kind of a node, to records that a view shows.
