@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -58,6 +58,9 @@ _CODE: Final = re.compile(r"[^\W\d]+\d\w*|\d+(?:\.\d+)+")
 # OPS-4472 | compute_net_total | useShoppingCart: of two that differ in one part each is another.
 _COMPOUND: Final = re.compile(r"\b[A-Za-z]+-\d[\w-]*|\b[a-zA-Z]\w*_\w+|\b[a-z]+[A-Z]\w*")
 _JOINTS: Final = re.compile(r"[\s_-]+")
+_NAME_JOINTS: Final = ("", " ", "-", "_")
+# With a digit behind it each of these goes on with a name: OPS-4472-1.
+_WITHIN_NAMES: Final = ".-_"
 _DATE: Final = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 # Not where a sentence begins.
 _NAME_WITHIN: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][a-z]+")
@@ -159,7 +162,7 @@ class Question:
         dates = _DATE.findall(text) if self._dates else []
         return (
             any(not _has_code(small, code) for code in self._codes)
-            or any(not _has_code(joined, code) for code in self._compounds)
+            or any(not _has_compound(small, joined, parts) for parts in self._compounds)
             or (bool(dates) and not set(self._dates).issubset(dates))
         )
 
@@ -250,20 +253,39 @@ def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[st
     return [word for word in words if _CODE.fullmatch(word) and rank_of(word) is None]
 
 
-def _compounds_in(text: str, words: list[str]) -> list[str]:
-    """Return the names made of parts that a query asks for, joined; none of a long query."""
+def _compounds_in(text: str, words: list[str]) -> list[list[str]]:
+    """Return the parts of each name made of some that a query asks for; none of a long query."""
     if len(words) > _WORDS_WITH_NAMES_MAX:
         return []
-    return [_JOINTS.sub("", found).casefold() for found in _COMPOUND.findall(text)]
+    return [
+        _JOINTS.split(_BORDER.sub(" ", found).strip("-_ ").casefold())
+        for found in _COMPOUND.findall(text)
+    ]
 
 
-def _has_code(text: str, code: str) -> bool:
-    """Whether a text in small letters has a code: 2.5 is neither in 12.5 nor in 2.5.1."""
+def _has_compound(text: str, joined: str, parts: Sequence[str]) -> bool:
+    """Whether a text in small letters has a name made of parts; `joined` is it without joints.
+
+    There a number that follows the name, or stands before it, looks like a part of it: `iPhone 13`.
+    """
+    name = "".join(parts)
+    if name not in joined:
+        return False
+    return _has_code(joined, name) or any(
+        _has_code(text, joint.join(parts), going_on=_WITHIN_NAMES) for joint in _NAME_JOINTS
+    )
+
+
+def _has_code(text: str, code: str, *, going_on: str = ".") -> bool:
+    """Whether a text in small letters has a code: 2.5 is neither in 12.5 nor in 2.5.1.
+
+    A code goes on where one of some marks and a digit follow.
+    """
     place = text.find(code)
     while place >= 0:
         end = place + len(code)
         before, after = text[place - 1 : place], text[end : end + 2]
-        goes_on = after[:1].isdigit() or (after[:1] == "." and after[1:].isdigit())
+        goes_on = after[:1].isdigit() or (after[:1] in going_on and after[1:].isdigit())
         if not (before.isdigit() or before == "." or goes_on):
             return True
         place = text.find(code, place + 1)

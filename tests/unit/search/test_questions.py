@@ -86,3 +86,30 @@ def test_names_are_parted_into_words_and_stop_words_left_out() -> None:
 @pytest.mark.parametrize("asked", ["", "!!!", "… ?"])
 def test_a_query_without_words_asks_for_no_kind_of_answer(asked: str) -> None:
     assert question(asked).support("on Mondays") == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("what iPhone do I have", "I own an iPhone 13"),
+        ("who has OPS-4472", "On May 5 OPS-4472 was closed"),
+        ("who has OPS-4472", "Ticket ops_4472 2 days later"),
+        ("compute_net_total", "call compute net total 2 times"),
+        ("phase-1", "phase 1 2026"),
+    ],
+)
+def test_a_name_of_parts_stands_apart_from_the_numbers_around_it(asked: str, text: str) -> None:
+    assert not question(asked).misses_code(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("who has OPS-4472", "OPS-44721 was closed"),
+        ("who has OPS-4472", "OPS-4472-1 was closed"),
+        ("phase-1", "phase 10 and phase-1.5"),
+        ("compute_net_total", "compute_net_total2"),
+    ],
+)
+def test_a_name_of_parts_that_goes_on_is_another_one(asked: str, text: str) -> None:
+    assert question(asked).misses_code(text)
