@@ -253,7 +253,7 @@ class HitReader:
     def _likeness_of_short(self, found: _Found) -> float:
         nearness, near = found.ranking.nearness, found.near
         key, text = found.key_and_text
-        if nearness is not None and nearness.question.misses_code(text):
+        if nearness is not None and nearness.question.misses_code(found.title, found.text):
             return 0.0
         if nearness is None or found.covered >= relevance.UNSURE:
             return relevance.short_likeness(near)
@@ -381,7 +381,7 @@ def _likeness_of_long(found: _Found) -> float:
     alike, nearness = relevance.likeness(found.ranked.cosine), found.ranking.nearness
     if not alike or nearness is None:
         return alike
-    if nearness.question.misses_code(found.text):
+    if nearness.question.misses_code(found.title, found.text):
         return 0.0
     if found.covered >= relevance.UNSURE:
         return alike

@@ -153,10 +153,14 @@ class Question:
         self._compounds = _compounds_in(text, self.words)
         self._dates = _DATE.findall(text)
 
-    def misses_code(self, text: str) -> bool:
-        """Whether a text lacks a code or a name that is asked for, or has another date."""
+    def misses_code(self, title: str, text: str) -> bool:
+        """Whether a text lacks a code or a name that is asked for, or has another date.
+
+        Its title counts, too: many a key is a code.
+        """
         if not (self._codes or self._compounds or self._dates):
             return False
+        text = f"{title}\n{text}"
         small = text.casefold()
         joined = _JOINTS.sub("", small) if self._compounds else ""
         dates = _DATE.findall(text) if self._dates else []

@@ -162,3 +162,18 @@ def test_a_name_of_parts_is_not_answered_by_another_one(text: str, asked: str, o
 
         assert opened.memory.search(asked).results[0].score > 0.7
         assert all(hit.score < 0.6 for hit in opened.memory.search(other).results)
+
+
+def test_a_long_text_whose_key_is_the_code_is_found_by_its_meaning_as_well() -> None:
+    text = (
+        "The pump in the cellar was replaced by the supplier after the flood and the invoice was "
+        "sent to the office in Bergen together with a warranty."
+    )
+    with stratagem.open(":memory:", embedder="static") as opened:
+        opened.memory.store("OPS-4472", text)
+        opened.memory.store("note", f"OPS-4472: {text}")
+
+        found = opened.memory.search("water damage basement repair OPS-4472").results
+
+        by_key, by_text = sorted(found, key=lambda hit: hit.key or "")
+        assert by_key.score > by_text.score - 0.1

@@ -99,7 +99,7 @@ def test_a_query_without_words_asks_for_no_kind_of_answer(asked: str) -> None:
     ],
 )
 def test_a_name_of_parts_stands_apart_from_the_numbers_around_it(asked: str, text: str) -> None:
-    assert not question(asked).misses_code(text)
+    assert not question(asked).misses_code("", text)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_a_name_of_parts_stands_apart_from_the_numbers_around_it(asked: str, tex
     ],
 )
 def test_a_name_of_parts_that_goes_on_is_another_one(asked: str, text: str) -> None:
-    assert question(asked).misses_code(text)
+    assert question(asked).misses_code("", text)
