@@ -124,3 +124,12 @@ def test_an_event_is_recalled_as_a_search_heads_it(call: Call) -> None:
     assert call.recall(key="note @2")["value"] == "an entry"
     assert not call.recall(key=f"mail@{logged['sequence']}")["found"]
     assert not call.recall(key="bug report @999")["found"]
+
+
+@proves("recall:answer")
+def test_a_key_with_other_words_before_a_number_names_no_event(call: Call) -> None:
+    logged = call.log(event="bug report", data="it broke")
+
+    missed = call.recall(key=f"standup @{logged['sequence']}")
+
+    assert not missed["found"]

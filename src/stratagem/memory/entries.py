@@ -361,7 +361,8 @@ class Entries(BoundSystem):
     ) -> Entry | None:
         """Return the logged event that a key such as `@123` names by its sequence.
 
-        A list of hits has it after the label: `message @123`.
+        A list of hits has it after its label, `message @123`. After other words, as in the key
+        `standup @9`, the number says something else.
         """
         label, sign, number = key.rpartition("@")
         is_named = sign and (not label or label.endswith(" "))
@@ -376,6 +377,8 @@ class Entries(BoundSystem):
         if event.space.kind != EVENT:
             return None
         content = orjson.loads(event.payload)
+        if label and label.strip() != content["event"].strip():
+            return None
         found, value = paths.get(content["data"], steps or ())
         if not found:
             return None
