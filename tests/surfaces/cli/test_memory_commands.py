@@ -139,6 +139,13 @@ def test_an_option_by_another_name_is_answered_with_its_own(
     assert f"No such option: {option}. Did you mean {meant}?" in said
 
 
+def test_an_option_without_its_value_is_not_taken_for_another_one(cli: Cli) -> None:
+    said = cli.refused("recall", "--limit", code=2)
+
+    assert "requires an argument" in said
+    assert "Did you mean" not in said
+
+
 def test_a_store_that_expected_another_version_is_refused(cli: Cli) -> None:
     cli("store", "key", "1")
 

@@ -40,7 +40,10 @@ class OperationCommand(TyperCommand):
 
     def _name_meant(self, error: Any) -> None:
         """Name the option that goes by another name elsewhere: `-k` for `--limit`."""
-        wrong = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+        if not hasattr(error, "possibilities"):
+            # The option is known; it is its value that is missing.
+            return
+        wrong = error.option_name.lstrip("-").replace("-", "_")
         found = find_operation(self.name or "")
         if not wrong or found is None:
             return
