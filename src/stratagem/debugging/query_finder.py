@@ -50,16 +50,18 @@ def find_by_query(foundation: Foundation, _caller: Caller, query: FinderQuery) -
         problem = parse_problem(query.text)
         likely, _ = find_incidents(foundation, reader, view, problem, limit=query.limit)
         found: list[FoundByName] = []
+        count = 0
         for ranking in _rank_by_words(foundation, records, query):
-            before = len(found)
+            before, looked_at = len(found), count
             candidates = _Candidates(records, query.text)
             for match in likely:
                 candidates.add_likely(match.incident_id, match.relevance)
             candidates.add_by_words(ranking)
             coverage = relevance.Coverage(foundation.index.rarity(reader, ranking.terms))
             found = list(candidates.judge(analysis.AskedTerms(ranking.terms), coverage, query))
-            # An incident may be found several times, by its fixes.
-            if len(found) >= query.limit or len(found) == before:
+            count = candidates.judged_count
+            # What follows matches no better. But all may have been fixes of the same incidents.
+            if len(found) >= query.limit or (len(found) == before and count > looked_at):
                 break
     return sorted(found, key=lambda each: -each.score)[: query.limit]
 
@@ -88,6 +90,8 @@ class _Candidates:
     def __init__(self, records: IncidentRecords, text: str) -> None:
         self._records = records
         self._found: dict[str, _Candidate] = {}
+        # How many of them were judged: those that are there and were not retired.
+        self.judged_count = 0
         if len(text) <= limits.KEY_CHARS_MAX:
             # Whoever has an id asks by that.
             self.add_likely(text.strip(), 1.0)
@@ -119,6 +123,7 @@ class _Candidates:
     ) -> Iterator[FoundByName]:
         """Yield the incidents that answer well enough."""
         for incident_id, content, version in self._read():
+            self.judged_count += 1
             candidate = self._found[incident_id]
             text = _describe(content, candidate.fixes)
             shown = best_excerpt(text, asked)
