@@ -41,6 +41,7 @@ _WORDLESS: Final = (
     "input_image",
     "redacted_thinking",
 )
+_THOUGHTS: Final = ("reasoning", "redacted_thinking", "thinking")
 _WORDLESS_PARTS: Final = frozenset({"inlineData", "inline_data"})
 # What blocks have beside their content.
 _MARKS: Final = frozenset(
@@ -75,8 +76,8 @@ def side_of(data: Any) -> Side | None:
     role = role_of(data)
     if role is None or role in _ASIDE:
         return None
-    # A call of a tool comes before the answer, and its result is no question.
-    if _has_tools(data) and not words_of(data):
+    # A call of a tool comes before the answer, as a thought does, and its result is no question.
+    if not words_of(data).strip() and _says_nothing(data):
         return None
     return "answering" if role in ANSWERING else "asking"
 
@@ -146,6 +147,24 @@ def _block_text(block: Any) -> str | None:
         return None
     text = block.get("text")
     return text if isinstance(text, str) else None
+
+
+def _says_nothing(data: Mapping[str, Any]) -> bool:
+    """Whether a message without words is for nobody: of tools or of thoughts alone, or empty."""
+    return _has_tools(data) or _has_only_thoughts(data) or not rest_of(data)
+
+
+def _has_only_thoughts(data: Mapping[str, Any]) -> bool:
+    """Whether a message without words has thoughts, and no other block but an empty text."""
+    held = _field_of_blocks(data)
+    blocks = _blocks_in(data[held]) if held is not None else ()
+    return bool(blocks) and all(_is_thought(each) or _block_text(each) == "" for each in blocks)
+
+
+def _is_thought(block: Any) -> bool:
+    if not isinstance(block, dict):
+        return False
+    return block.get("type") in _THOUGHTS or bool(block.get("thought"))
 
 
 def _has_tools(data: Mapping[str, Any]) -> bool:

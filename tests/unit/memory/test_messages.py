@@ -88,6 +88,32 @@ def test_a_call_of_a_tool_and_its_result_neither_ask_nor_answer(data: object) ->
     assert words_of(data) == ""
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Rain, perhaps."}]},
+        {"role": "assistant", "content": [{"type": "reasoning"}, {"type": "text", "text": ""}]},
+        {"role": "model", "parts": [{"text": "Rain, perhaps.", "thought": True}]},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "text": " "},
+    ],
+)
+def test_thoughts_alone_and_messages_without_words_neither_ask_nor_answer(data: object) -> None:
+    assert side_of(data) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "side"),
+    [
+        ({"role": "assistant", "content": {"answer": 42}}, "answering"),
+        ({"role": "assistant", "answer": 42}, "answering"),
+        ({"role": "user", "content": [{"type": "image", "source": {}}]}, "asking"),
+    ],
+)
+def test_what_is_said_in_other_fields_or_by_a_picture_is_said(data: object, side: str) -> None:
+    assert side_of(data) == side
+
+
 def test_the_result_of_a_tool_is_found_by_its_text() -> None:
     picture = {"type": "image", "source": {"data": "aGVsbG8="}}
     result = {"type": "tool_result", "content": [{"type": "text", "text": "clear sky"}, picture]}
