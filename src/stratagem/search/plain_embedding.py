@@ -35,7 +35,7 @@ _WORD_CHARS_MAX: Final = 100
 # Where the arrays lie in the archive, which is not compressed; a test compares with NumPy.
 _TABLE_OFFSET: Final = 187
 _SCALE_OFFSET: Final = 11_750_262
-# What a text may have of words that the vocabulary lacks: each is looked for piece by piece.
+# What is looked for in vain at most: a word that the vocabulary lacks is, piece by piece.
 _MISSES_MAX: Final = 60
 
 
@@ -45,15 +45,17 @@ class _VocabularyText(Mapping[str, int]):
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._begin = data.index(b'"vocab"')
-        self._misses = 0
+        self._missing: set[str] = set()
 
     def __getitem__(self, token: str) -> int:
-        if self._misses >= _MISSES_MAX or '"' in token or "\\" in token:
+        if token in self._missing or '"' in token or "\\" in token:
+            raise KeyError(token)
+        if len(self._missing) >= _MISSES_MAX:
             raise KeyError(token)
         name = b'"%s": ' % token.encode()
         at = self._data.find(name, self._begin)
         if at < 0:
-            self._misses += 1
+            self._missing.add(token)
             raise KeyError(token)
         number = self._data[at + len(name) : at + len(name) + 8]
         return int(number.partition(b",")[0].partition(b"}")[0])

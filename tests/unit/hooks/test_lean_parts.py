@@ -44,6 +44,7 @@ def test_the_formats_are_those_of_the_store() -> None:
         "Füße naïve café",
         "the the the quick quick fox",
         "x" * 300,
+        "zzzxqj fails in übung. " * 20 + "The cat is asleep.",
     ],
 )
 def test_a_text_has_the_same_vector_without_numpy(text: str) -> None:
