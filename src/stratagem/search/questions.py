@@ -150,7 +150,7 @@ class Question:
         self._names = _names_in(text, self.words)
         self._weights = {word: _weight(rank_of(word)) for word in self.words}
         self._codes = _codes_in(self.words, rank_of)
-        self._compounds = _compounds_in(text, self.words)
+        self._compounds = _compounds_in(text, self.words, rank_of)
         self._dates = _DATE.findall(text)
 
     def misses_code(self, title: str, text: str) -> bool:
@@ -257,13 +257,19 @@ def _codes_in(words: list[str], rank_of: Callable[[str], int | None]) -> list[st
     return [word for word in words if _CODE.fullmatch(word) and rank_of(word) is None]
 
 
-def _compounds_in(text: str, words: list[str]) -> list[list[str]]:
-    """Return the parts of each name made of some that a query asks for; none of a long query."""
+def _compounds_in(
+    text: str, words: list[str], rank_of: Callable[[str], int | None]
+) -> list[list[str]]:
+    """Return the parts of each name made of some that a query asks for; none of a long query.
+
+    A word such as iPhone is none: it has a meaning of its own.
+    """
     if len(words) > _WORDS_WITH_NAMES_MAX:
         return []
     return [
         _JOINTS.split(_BORDER.sub(" ", found).strip("-_ ").casefold())
         for found in _COMPOUND.findall(text)
+        if not found.isalpha() or rank_of(found.casefold()) is None
     ]
 
 

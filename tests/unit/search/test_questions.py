@@ -113,3 +113,11 @@ def test_a_name_of_parts_stands_apart_from_the_numbers_around_it(asked: str, tex
 )
 def test_a_name_of_parts_that_goes_on_is_another_one(asked: str, text: str) -> None:
     assert question(asked).misses_code("", text)
+
+
+def test_a_name_that_is_a_word_of_its_own_is_no_code() -> None:
+    known = Question("what iPhone do I have", {"iphone": 16_156}.get)
+    unknown = Question("where is usePhone called", {"iphone": 16_156}.get)
+
+    assert not known.misses_code("", "My phone is a used one with 128 GB")
+    assert unknown.misses_code("", "My phone is called each morning")
