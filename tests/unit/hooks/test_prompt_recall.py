@@ -45,6 +45,19 @@ def test_the_passage_of_an_entry_that_answers_is_shown(tmp_path: Path, value: An
     assert "  " not in found.text
 
 
+def test_a_long_text_that_matches_everywhere_leaves_room_for_others(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with stratagem.open(path) as db:
+        db.memory.store("book", f"{PROMPT}\n\n" * 1_500)
+        db.memory.store("lunch", ANSWER)
+    reader = DirectReader(str(path), "default", NOW)
+
+    found = find_memories(reader, PROMPT, known=(), session="another", floor=0.5)
+
+    reader.close()
+    assert {each.content.key for each in found} == {"book", "lunch"}
+
+
 def test_the_passage_of_a_message_that_answers_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with stratagem.open(path) as db:
