@@ -278,6 +278,7 @@ MANIFEST: dict[str, str] = {
     "meaning:message": "A short message of a session is found by meaning as a short entry is.",
     "meaning:said": "A message is found by what was said, not by who said it or its fields.",
     "meaning:user": "A question about the user is answered as one by the user.",
+    "meaning:languages": "A question in another language is answered by words alone.",
     "meaning:reopen": "Vectors are kept when the database is opened again.",
     "meaning:later": "What was written without an embedder is embedded when there is one.",
     "meaning:purge": "What was purged is not found by meaning.",

@@ -186,3 +186,37 @@ def test_a_question_about_the_user_is_one_by_the_user(
 
     assert expected
     assert call.keys(about_the_user)[0] == expected[0]
+
+
+# Of two languages, each once below and once above the length of a short text.
+SPANISH = "El taller de la bicicleta es el de la calle Mayor."
+FRENCH = "Le garage de la voiture est celui de la place du marché."
+IN_OTHER_WORDS = {
+    "short Spanish": (SPANISH, "¿cuál es el color de la puerta?", "¿dónde está el taller?"),
+    "long Spanish": (
+        f"{SPANISH} Abre de lunes a viernes, y los sábados solo por la mañana si no es fiesta.",
+        "¿cuál es el color de la puerta?",
+        "¿dónde está el taller?",
+    ),
+    "short French": (FRENCH, "quelle est la couleur de la porte ?", "où est le garage ?"),
+    "long French": (
+        f"{FRENCH} Il est ouvert du lundi au vendredi, et le samedi matin sauf les jours fériés.",
+        "quelle est la couleur de la porte ?",
+        "où est le garage ?",
+    ),
+}
+
+
+@proves("meaning:languages")
+@pytest.mark.parametrize(
+    ("text", "unanswered", "answered"), IN_OTHER_WORDS.values(), ids=IN_OTHER_WORDS
+)
+def test_two_texts_in_another_language_are_not_alike_by_its_function_words(
+    opened: Opener, text: str, unanswered: str, answered: str
+) -> None:
+    call = opened(embedder="static")
+    call.store(key="k1", value=text)
+    call.log(event="note", data=text)
+
+    assert call.search(query=unanswered)["results"] == []
+    assert len(call.search(query=answered)["results"]) == 2

@@ -233,7 +233,10 @@ class HitReader:
     def _floor(self, found: _Found) -> float:
         if self._min_score is not None:
             return self._min_score
-        return relevance.floor(found.event.space.kind, found.ranked.cosine)
+        nearness = found.ranking.nearness
+        by_words = nearness is not None and nearness.is_foreign
+        cosine = math.nan if by_words else found.ranked.cosine
+        return relevance.floor(found.event.space.kind, cosine)
 
     def _judge(self, found: _Found) -> _Judgement:
         covered = found.covered

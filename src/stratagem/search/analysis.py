@@ -20,7 +20,8 @@ characters (see `characters`). Then
   the pairs, and for a single character only when it stands alone. Korean words also
   stay whole;
 * stop words are indexed, but a query asks for them only when it consists of nothing
-  else ("to be or not to be"). Keeping them costs a seventh of the index and 3 µs a text;
+  else ("to be or not to be"). Keeping them costs a seventh of the index and 3 µs a text. The same
+  holds for those of other languages, in queries that are in one (`function_words`);
 * a text without any word gives its runs of symbols.
 """
 
@@ -35,6 +36,7 @@ from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.function_cache import FunctionCache, cache_texts
 from stratagem.search.characters import fold, group_marks, join_groups, shape
+from stratagem.search.function_words import leave_out_function_words
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -181,10 +183,12 @@ def has_more_content_terms(text: str, most: int) -> bool:
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms to ask for, in order, at most `limits.QUERY_TERMS_MAX`.
 
-    Stop words are left out unless there is nothing else.
+    Stop words are left out unless there is nothing else; those of another language in a query that
+    is in it.
     """
     text = text[: limits.QUERY_CHARS_MAX]
-    found = dict.fromkeys(term for chunk in text.split() for term in _query_terms(chunk))
+    chunks = leave_out_function_words(text.split())
+    found = dict.fromkeys(term for chunk in chunks for term in _query_terms(chunk))
     telling = [term for term in found if term not in STOP_WORDS]
     # Each once: a term asked for a hundred times is looked up a hundred times.
     distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text).split()))

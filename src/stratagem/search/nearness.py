@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from stratagem.deferred_modules import np
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.search.embedding import Embedder, VectorMoments
+from stratagem.search.function_words import is_foreign
 from stratagem.search.questions import Question, content_words, is_number, telling_words
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -54,6 +55,11 @@ class Nearness:
         """What the query asks for."""
         return Question(self._text, self._embedder.rank)
 
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether the query is in a language other than the embedder's: only words count."""
+        return self._embedder.usual_vectors() is not None and is_foreign(self._text)
+
     def of_cosine(self, cosine: float) -> float:
         """Return how far a cosine is above the mean for random texts, in standard deviations.
 
@@ -68,15 +74,15 @@ class Nearness:
     def says_something(self, text: str) -> bool:
         """Whether the cosine of a text says anything about its meaning.
 
-        It does not where the query is made of stop words alone, or where most words of the text are
-        not known: it is in another language, and its pieces are near to anything.
+        It does not where the query is made of stop words alone or is in another language, or where
+        most words of the text are not known: then that is, and its pieces are near to anything.
         """
         if self._embedder.usual_vectors() is None:
             return True
-        if STOP_WORDS.issuperset(self.question.words):
+        if STOP_WORDS.issuperset(self.question.words) or self.is_foreign:
             return False
         if not self._is_understood:
-            # Both may be in the same other language.
+            # Both may be in the same other script.
             return True
         # Mostly the words between spaces show it already, in a third of the time.
         words = [word for word in text.casefold().split() if word not in STOP_WORDS]
@@ -146,7 +152,9 @@ class Nearness:
     @cached_property
     def _is_understood(self) -> bool:
         words = self.question.words
-        return not STOP_WORDS.issuperset(words) and self._knows(words, _KNOWN_SHARE)
+        if STOP_WORDS.issuperset(words) or self.is_foreign:
+            return False
+        return self._knows(words, _KNOWN_SHARE)
 
     def _knows(self, words: Sequence[str], share: float) -> bool:
         """Whether a share of some words are known: pieces of a word are near to anything."""

@@ -14,27 +14,8 @@ from importlib import resources
 from typing import Final
 
 from stratagem.search.characters import fold
-from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["FUNCTION_WORDS", "fold_word", "known_phrases", "phrase", "translate"]
-
-# Words that only build sentences, of the languages with Latin letters in the lexicon, folded.
-_FUNCTION_WORDS: Final = """
-    der die das den dem des ein eine einen einem einer und oder ich du er sie es wir ihr mir mich
-    ist sind war wie wo wer von nach fur mit im am auf aus bei zu zum zur bitte nicht auch mein
-    meine meinen alle wird werden kann soll diese diesen dieser dieses ins
-    el la los las un una unos unas y o de del al en que cual como donde por para con sin mi mis su
-    es son esta este estos quiero puedes podrias favor hay hace se lo le
-    le les une et ou du au aux je tu il elle nous vous mon ma mes ton ta ce cet cette ces est sont
-    quel quelle comment pour avec sans dans sur moi fait-il veux peux
-    os as um uma uns umas do da dos das no na nos nas em meu minha qual quero pode voce por
-    gli uno e di dei della delle nel nella che mio mia vorrei puoi per favore
-    het een en van voor met naar ik je mijn wat hoe waar zijn niet deze dit
-    w z na do jest sie jak gdzie mi moj moja prosze dla ten ta
-    bir bu su ve ile icin nasil nedir ne mi benim bana lutfen
-    toi cua cho va la co khong mot nhung trong tu
-"""
-FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split()) - STOP_WORDS
+__all__ = ["fold_word", "known_phrases", "phrase", "translate"]
 
 _EASTERN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uff66-\uff9f]+"  # kana, Han, Hangul

@@ -12,13 +12,13 @@ from typing import Final
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.gateway.advice.retrieval.lexicon import (
-    FUNCTION_WORDS,
     fold_word,
     known_phrases,
     phrase,
     translate,
 )
 from stratagem.search import analysis
+from stratagem.search.function_words import FUNCTION_WORDS
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Request", "Word", "read"]
