@@ -140,6 +140,17 @@ def test_what_is_near_nothing_gets_no_suggestion(call: Call, query: str) -> None
     assert "Did you mean" not in call.search(query=query).get("note", "")
 
 
+@proves("search:near-words")
+def test_words_that_only_build_a_question_are_not_taken_for_misspelt(call: Call) -> None:
+    call.store(key="style", value="that sauce, served over rice, was three times better")
+    call.store(key="diet", value="vegetarian")
+
+    for query in ("what about Japan?", "did I ever see Japan?", "there, then, Japan", "wath now"):
+        assert "Did you mean" not in call.search(query=query).get("note", "")
+    answer = call.search(query="what does there seem vegeterian?")
+    assert answer["note"].startswith("Did you mean 'vegetarian'?")
+
+
 @proves("search:nothing")
 def test_a_query_without_a_word_is_told_so(call: Call) -> None:
     call.store(key="city", value="Gothenburg")

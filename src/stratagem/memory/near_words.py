@@ -23,6 +23,7 @@ from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import ENTRY, event_text, event_title
 from stratagem.search import analysis, ranking
 from stratagem.search.passages import span_of
+from stratagem.search.stopwords import STOP_WORDS
 from stratagem.storage.contract import EventContent, Reader
 
 __all__ = ["find_near_words"]
@@ -100,7 +101,7 @@ def _unknown_words(reader: Reader, query: str) -> list[str]:
     words = dict.fromkeys(
         word
         for word in map(str.lower, _WORD.findall(query))
-        if _CHARS_MIN <= len(word) <= _CHARS_MAX
+        if _CHARS_MIN <= len(word) <= _CHARS_MAX and word not in STOP_WORDS
     )
     terms = {word: analysis.query_terms(word) for word in islice(words, _WORDS_READ)}
     counts = reader.search.document_frequencies(
@@ -111,14 +112,17 @@ def _unknown_words(reader: Reader, query: str) -> list[str]:
 
 
 def _one_mistake_away(word: str) -> set[str]:
-    """Return what a word may have been, had it been written with one mistake."""
+    """Return what a word may have been, had it been written with one mistake.
+
+    No stop words: nothing is found by them.
+    """
     letters = dict.fromkeys([*ascii_lowercase, *word] if word.isascii() else word)
     parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     fewer = (before + after[1:] for before, after in parts if after)
     swapped = (before + after[1] + after[0] + after[2:] for before, after in parts if after[1:])
     other = (before + each + after[1:] for before, after in parts if after for each in letters)
     more = (before + each + after for before, after in parts for each in letters)
-    return {*fewer, *swapped, *other, *more} - {word}
+    return {*fewer, *swapped, *other, *more} - {word} - STOP_WORDS
 
 
 def _first_among(candidates: set[str], texts: Iterable[Iterator[str]]) -> str | None:
