@@ -130,3 +130,19 @@ def test_a_status_says_that_there_are_older_instructions(call: Call) -> None:
         "10", "9", "8", "7", "6", "5", "4", "3", "2", "1"
     ]  # fmt: skip
     assert all(each["timestamp"] for each in eleven["instructions"])
+
+
+@proves("standing:raised")
+def test_an_instruction_that_hardly_answers_stands_behind_what_was_asked_for(call: Call) -> None:
+    fact = (
+        "The invoices of a customer are printed in the cellar by the machine with the blue lid, and "
+        "on the last day of each month a driver brings them to the depot behind the old station"
+    )
+    call.store(key="fact", value=fact)
+    call.store(key="rule", value="Never phone a customer")
+    for number in range(5):
+        call.store(key=f"other/{number}", value="Nothing of the kind")
+
+    assert call.keys("customer driver parcels", min_score=0) == ["fact", "rule"]
+    assert call.keys("where does a customer driver wait?", min_score=0) == ["fact", "rule"]
+    assert call.keys("phone a customer")[0] == "rule"

@@ -469,8 +469,15 @@ def _by_score(judged: _Judged) -> float:
 
 
 def _by_both(judged: _Judged) -> float:
-    """Return what hits are ordered by: how well they match beside others, and by themselves."""
-    return judged.found.ranked.score + ranking.OWN_SCORE_WEIGHT * judged.judgement.score
+    """Return what hits are ordered by: how well they match beside others, and by themselves.
+
+    A standing instruction comes before what was said once where it bears on the query. One that
+    hardly answers by itself is not raised among the ten beside it: the others were asked for.
+    """
+    ranked, own = judged.found.ranked, judged.judgement.score
+    is_lowered = ranked.is_raised and own < relevance.UNSURE
+    beside = ranked.score / ranking.RAISED if is_lowered else ranked.score
+    return beside + ranking.OWN_SCORE_WEIGHT * own
 
 
 def is_thrown_away(reader: Reader, view: View, content: Mapping[str, Any]) -> bool:

@@ -86,16 +86,18 @@ class Ranked(NamedTuple):
 
     Scores compare what one search found. `cosine` is how near its meaning is by itself; NaN
     where there is no vector. `passage` is the one whose words match best, None where none does.
+    `is_raised`: the score is multiplied by `ranking.RAISED`.
     """
 
     sequence: int
     score: float
     cosine: float = math.nan
     passage: int | None = None
+    is_raised: bool = False
 
-    def weigh(self, weight: float) -> Ranked:
+    def weigh(self, weight: float, *, is_raised: bool) -> Ranked:
         """Return the same with another score."""
-        return Ranked(self.sequence, self.score * weight, self.cosine, self.passage)
+        return Ranked(self.sequence, self.score * weight, self.cosine, self.passage, is_raised)
 
 
 class MatchedTexts(NamedTuple):
@@ -711,7 +713,7 @@ class _RankedTexts(NamedTuple):
         columns = [column.tolist() for column in self]
         if min(columns[-1]) < 0:
             columns[-1] = [None if passage < 0 else passage for passage in columns[-1]]
-        return list(map(Ranked._make, zip(*columns, strict=True)))
+        return list(map(Ranked, *columns))
 
 
 def _by_passages(found: ScoredPassages) -> _RankedTexts:
@@ -772,10 +774,7 @@ class _Weighing:
         if best <= 0:
             return self.top
         share = 1 / best
-        return [
-            Ranked(sequence, score * share, cosine, passage)
-            for sequence, score, cosine, passage in self.top
-        ]
+        return [each.weigh(share, is_raised=each.is_raised) for each in self.top]
 
     def passage_of(self, sequence: int) -> int | None:
         """Return the passage by which a version was found; None if it was not."""
@@ -843,7 +842,8 @@ class _Weighing:
             if not is_raised and (chars is None or chars <= ranking.SHORT_CHARS):
                 self._weighed.append(each)
             else:
-                self._weighed.append(each.weigh(ranking.prior(chars, is_raised)))
+                weight = ranking.prior(chars, is_raised)
+                self._weighed.append(each.weigh(weight, is_raised=is_raised))
         self._weighed.sort(key=_by_score, reverse=True)
 
 
