@@ -96,3 +96,17 @@ def test_the_format_can_be_named(cli: Cli) -> None:
     assert "not the first line of an export" in cli.refused(
         "import", "notes/a.md", "--format", "stratagem", code=2
     ) or "not complete JSON" in cli.refused("import", "notes/a.md", "--format", "stratagem", code=2)
+
+
+def test_a_dash_exports_to_stdout(cli: Cli, tmp_path: Path) -> None:
+    cli("store", "city", "Ålesund")
+    cli("add-incident", "Fjord", "--steps", "row", "--env", "{}", "--worked")
+    other = Cli(tmp_path / "other.db")
+
+    Path("branch").write_text(cli("export", "-"), "utf-8")
+    Path("incidents").write_text(cli("debug", "export", "-"), "utf-8")
+
+    assert other("import", "branch").startswith("Imported branch (stratagem) into default: 1 new")
+    assert other("debug", "import", "incidents").startswith("Imported 1 incident, 1 solution")
+    assert not Path("-").exists()
+    assert "Name a file" in cli.refused("export", "-", "--rescue", code=2)

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from stratagem.surfaces.cli.command_classes import OperationGroup
+from stratagem.surfaces.cli.exports import export_place, is_stdout
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
@@ -60,14 +61,15 @@ def _env(session: Session) -> None:
 def _export(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write; - is stdout.")],
 ) -> None:
     """Write incidents, solutions and evidence into a file that others can import."""
     from stratagem.debugging.transfer import export_file
 
-    with session.runtime(must_exist=True) as runtime:
-        done = export_file(runtime.foundation, file, branch=session.branch)
-    session.output.answer(asdict(done), _say("Exported"))
+    with export_place(file) as place, session.runtime(must_exist=True) as runtime:
+        done = export_file(runtime.foundation, place, branch=session.branch)
+    if not is_stdout(file):
+        session.output.answer(asdict(done), _say("Exported"))
 
 
 @debug.command("import")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,6 +13,7 @@ from rich.console import Console
 from stratagem import limits
 from stratagem.answers import plural
 from stratagem.errors import ValidationFailed
+from stratagem.surfaces.cli.exports import export_place, is_stdout
 from stratagem.surfaces.cli.moment_option import AsOf
 from stratagem.surfaces.cli.session import Session, command
 
@@ -52,13 +51,11 @@ def _export(
     """Write the concepts of a branch and the relationships between them."""
     from stratagem.knowledge.transfer import export_to
 
-    if str(file) == "-" and form == "markdown":
+    if is_stdout(file) and form == "markdown":
         raise ValidationFailed(
             "Markdown notes are files of a folder.", field="file", hint="Name a folder."
         )
-    with TemporaryDirectory() as folder, session.runtime(must_exist=True) as runtime:
-        to_stdout = str(file) == "-"
-        place = Path(folder) / "concepts" if to_stdout else file
+    with export_place(file) as place, session.runtime(must_exist=True) as runtime:
         done = export_to(
             runtime.foundation,
             place,
@@ -67,9 +64,7 @@ def _export(
             form=form,
             overwrite=force,
         )
-        if to_stdout:
-            sys.stdout.write(place.read_text("utf-8"))
-    if not to_stdout:
+    if not is_stdout(file):
         session.output.answer(asdict(done), _show_export)
 
 

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from stratagem.errors import ImportRefused, ValidationFailed
+from stratagem.surfaces.cli.exports import export_place, is_stdout
 from stratagem.surfaces.cli.moment_option import AsOf
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
@@ -50,7 +51,7 @@ Form = Literal[
 def _export(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write; - is stdout.")],
     as_of: AsOf = None,
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a file.")] = False,
     rescue: RescueOption = False,
@@ -58,22 +59,31 @@ def _export(
     """Write a branch into one portable file: its entries and its logged events."""
     from stratagem.memory.transfer import export_branch
 
-    def export(runtime: Runtime, report: Progress) -> BranchExport:
+    def export(runtime: Runtime, report: Progress, place: Path = file) -> BranchExport:
         return export_branch(
             runtime.foundation,
-            file,
+            place,
             branch=session.branch,
             as_of=as_of,
             overwrite=force,
             progress=report,
         )
 
+    if rescue and is_stdout(file):
+        raise ValidationFailed(
+            "What a rescue could not read is told on stdout.", field="file", hint="Name a file."
+        )
     if rescue:
         _export_rescued(session, export)
         return
-    with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
-        done = export(runtime, report)
-    session.output.answer(asdict(done), _show_export)
+    with (
+        export_place(file) as place,
+        session.runtime(must_exist=True) as runtime,
+        progress(session.output) as report,
+    ):
+        done = export(runtime, report, place)
+    if not is_stdout(file):
+        session.output.answer(asdict(done), _show_export)
 
 
 def _export_rescued(session: Session, export: Callable[[Runtime, Progress], BranchExport]) -> None:
