@@ -89,3 +89,22 @@ def test_a_database_that_is_pickled_or_copied_says_what_to_do(embedded: Stratage
 def test_half_of_a_surrogate_pair_is_named_as_such(embedded: Stratagem) -> None:
     with pytest.raises(stratagem.ValidationFailed, match="`key` has half of a surrogate pair"):
         embedded.memory.store("\ud800", 1)
+
+
+def test_what_can_be_gone_through_is_counted_and_indexed(embedded: Stratagem) -> None:
+    for name in ("Loop", "Function"):
+        embedded.knowledge.create_concept(name, f"What a {name.casefold()} is for")
+    embedded.knowledge.create_relationship("Loop", "Function", "prerequisite")
+    embedded.debugging.add_incident("Disk is full", ["Delete caches"], {}, worked=True)
+    embedded.memory.fork("trial")
+
+    for results in (
+        embedded.memory.branches(),
+        embedded.knowledge.search_concepts_exact(name="loop"),
+        embedded.knowledge.get_prerequisites("Function"),
+        embedded.knowledge.get_learning_path("Function"),
+        embedded.debugging.ranked_solutions("Disk is full", {}),
+        embedded.debugging.list_incidents(),
+    ):
+        assert results[0] == next(iter(results))
+        assert results[len(results) - 1] == [*results][-1]

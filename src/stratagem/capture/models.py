@@ -51,6 +51,9 @@ class ReviewList(DisplayableResult):
     def __len__(self) -> int:
         return len(self.results)
 
+    def __getitem__(self, place: int) -> CapturedItem:
+        return self.results[place]
+
 
 @dataclass(slots=True, repr=False)
 class ReviewDecision(DisplayableResult):

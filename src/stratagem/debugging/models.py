@@ -105,6 +105,9 @@ class RankedSolutions(DisplayableResult):
     def __len__(self) -> int:
         return len(self.ranked_solutions)
 
+    def __getitem__(self, place: int) -> RankedSolution:
+        return self.ranked_solutions[place]
+
 
 @dataclass(slots=True, repr=False)
 class SolutionStats(DisplayableResult):
@@ -240,6 +243,15 @@ class ListedIncidents(DisplayableResult):
     next: str | None = None
     note: str | None = None
 
+    def __iter__(self) -> Iterator[ListedIncident]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> ListedIncident:
+        return self.results[place]
+
 
 @dataclass(slots=True, repr=False)
 class ListedSolutions(DisplayableResult):
@@ -251,6 +263,15 @@ class ListedSolutions(DisplayableResult):
     next: str | None = None
     note: str | None = None
 
+    def __iter__(self) -> Iterator[ListedSolution]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> ListedSolution:
+        return self.results[place]
+
 
 @dataclass(slots=True, repr=False)
 class ListedOutcomes(DisplayableResult):
@@ -261,6 +282,15 @@ class ListedOutcomes(DisplayableResult):
     truncated: bool | None = None
     next: str | None = None
     note: str | None = None
+
+    def __iter__(self) -> Iterator[ListedOutcome]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> ListedOutcome:
+        return self.results[place]
 
 
 @dataclass(slots=True, repr=False)

@@ -422,6 +422,9 @@ class Results(DisplayableResult, Generic[T]):
     def __len__(self) -> int:
         return len(self.results)
 
+    def __getitem__(self, place: int) -> T:
+        return self.results[place]
+
 
 @dataclass(slots=True, repr=False)
 class RelationshipWritten(DisplayableResult):
@@ -475,6 +478,9 @@ class Prerequisites(DisplayableResult):
     def __len__(self) -> int:
         return len(self.prerequisites)
 
+    def __getitem__(self, place: int) -> Prerequisite:
+        return self.prerequisites[place]
+
 
 @dataclass(slots=True, repr=False)
 class LearningConcept(DisplayableResult):
@@ -521,6 +527,12 @@ class LearningPath(DisplayableResult):
 
     def __iter__(self) -> Iterator[LearningStep]:
         return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, place: int) -> LearningStep:
+        return self.steps[place]
 
 
 @dataclass(slots=True, repr=False)

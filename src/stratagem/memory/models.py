@@ -533,6 +533,9 @@ class Branches(DisplayableResult):
     def __len__(self) -> int:
         return len(self.results)
 
+    def __getitem__(self, place: int) -> BranchInfo:
+        return self.results[place]
+
 
 @dataclass(slots=True, repr=False)
 class Change(DisplayableResult):
