@@ -9,8 +9,9 @@ meaning; 0 that it has nothing to do with the query.
 
 An entry of a few words (`city`: Oslo) shares none with the question that it answers, and its
 cosine is low. Its likeness is how much nearer it and its key are to the query than random words
-are (`nearness`), and whether it is what the query asks for (`questions`). A concept, which is asked
-for in other words than explain it, is judged by its nearness, too.
+are (`nearness`), and whether it is what the query asks for (`questions`). That is never certain:
+what is nearest to a question about a sister may be about a father. A concept, which is asked for in
+other words than explain it, is judged by its nearness, too.
 
 A query about something that was never stored still shares a word with some text, and no two texts
 are wholly unlike. Below a floor, which depends on the kind of text, a hit is none.
@@ -46,6 +47,8 @@ _SAME_COSINE: Final = 0.85
 _UNLIKE_NEARNESS: Final = 1.0
 _UNLIKE_SHORT: Final = 1.75
 _SAME_NEARNESS: Final = 6.0
+# Of the short facts that are nearest of all to a question, three in four answer it.
+_SHORT_LIKENESS_MAX: Final = 0.75
 # Up to how many characters an entry or a logged fact is short.
 SHORT_CHARS_MAX: Final = 100
 # What is taken from the nearness of a logged event: its label ("observation"), or how things are
@@ -115,8 +118,14 @@ def likeness_by_nearness(near: float) -> float:
 
 
 def short_likeness(near: float) -> float:
-    """Return the likeness of a text of a few words by how near it is as an answer."""
-    return _share(near, _UNLIKE_SHORT, _SAME_NEARNESS)
+    """Return the likeness of a text of a few words by how near it is as an answer.
+
+    It is certain of the same text alone.
+    """
+    share = _share(near, _UNLIKE_SHORT, _SAME_NEARNESS)
+    if share <= UNSURE or math.isinf(near):
+        return share
+    return UNSURE + (share - UNSURE) * (_SHORT_LIKENESS_MAX - UNSURE) / (1.0 - UNSURE)
 
 
 def score(covered: float, alike: float) -> float:

@@ -4,7 +4,13 @@ import math
 
 import pytest
 
-from stratagem.search.relevance import Coverage, likeness, likeness_by_nearness, score
+from stratagem.search.relevance import (
+    Coverage,
+    likeness,
+    likeness_by_nearness,
+    score,
+    short_likeness,
+)
 
 RARITY = {"budget": 1.0, "paris": 2.0, "market": 0.0}
 
@@ -52,3 +58,12 @@ def test_an_entry_that_is_no_nearer_than_random_words_is_unlike() -> None:
         < likeness_by_nearness(9.0)
         == 1.0
     )
+
+
+def test_nearness_alone_is_certain_of_the_same_text_only() -> None:
+    likenesses = [short_likeness(near) for near in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 60.0)]
+
+    assert likenesses == sorted(likenesses)
+    assert likenesses[0] == 0.0
+    assert likenesses[-2:] == [0.75, 0.75]
+    assert short_likeness(math.inf) == 1.0
