@@ -220,3 +220,13 @@ def test_two_texts_in_another_language_are_not_alike_by_its_function_words(
 
     assert call.search(query=unanswered)["results"] == []
     assert len(call.search(query=answered)["results"]) == 2
+
+
+@proves("search:near-words")
+@pytest.mark.parametrize("query", ["recipe for banana bread", "score of the match"])
+def test_a_word_that_is_spelled_right_is_not_taken_for_another(opened: Opener, query: str) -> None:
+    call = opened(embedder="static")
+    call.store(key="k", value="we read in the store every march, and retire the branch")
+
+    assert "Did you mean" not in call.search(query=query).get("note", "")
+    assert "Did you mean 'branch'?" in call.search(query="brnach")["note"]

@@ -3,7 +3,7 @@
 What is one mistake away from a word (a letter too much, too few or wrong, or two that changed
 places) is written down and looked up in the index with one statement, as a search would be. So
 only texts that the caller may see are looked at, however much is stored, and the word that is named
-stands in one of them.
+stands in one of them. A word that the embedder knows well is spelled as it was meant.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from stratagem.engine.lineage import View
 from stratagem.memory.hits import is_doubtful
 from stratagem.memory.kinds import ENTRY, event_text, event_title
 from stratagem.search import analysis, ranking
+from stratagem.search.embedding import Embedder
 from stratagem.search.passages import span_of
 from stratagem.search.stopwords import STOP_WORDS
 from stratagem.storage.contract import EventContent, Reader
@@ -36,6 +37,8 @@ _WORDS_READ: Final = 12
 _WORDS_MAX: Final = 3
 # So many passages are read: those that have a word which may have been meant.
 _PASSAGES_READ: Final = 20
+# Among the rarer words of a vocabulary are misspelt ones that many write.
+_WELL_KNOWN_RANK: Final = 25_000
 _WORD: Final = re.compile(r"[^\W\d_]++")
 
 
@@ -65,10 +68,14 @@ def find_near_words(
     *,
     spaces: Sequence[int] | None,
     tags: Sequence[str],
+    embedder: Embedder | None = None,
 ) -> dict[str, str]:
-    """Return the words of a query that no text has, each with one that a shown text has."""
+    """Return the words of a query that no text has, each with one that a shown text has.
+
+    `embedder`, where there is one, tells words from misspelt ones.
+    """
     found: dict[str, str] = {}
-    for word in _unknown_words(reader, query):
+    for word in _unknown_words(reader, query, embedder):
         candidates = _one_mistake_away(word)
         # As a title: what is no word must not push words out of what is remembered.
         terms = dict.fromkeys(analysis.title_terms(" ".join(sorted(candidates))).split())
@@ -96,7 +103,7 @@ def find_near_words(
     return found
 
 
-def _unknown_words(reader: Reader, query: str) -> list[str]:
+def _unknown_words(reader: Reader, query: str, embedder: Embedder | None) -> list[str]:
     """Return words of a query that are long enough to be told, and that no text has."""
     words = dict.fromkeys(
         word
@@ -107,8 +114,17 @@ def _unknown_words(reader: Reader, query: str) -> list[str]:
     counts = reader.search.document_frequencies(
         list(dict.fromkeys(term for each in terms.values() for term in each))
     )
-    unknown = [word for word, own in terms.items() if not any(counts.get(term) for term in own)]
+    unknown = [
+        word
+        for word, own in terms.items()
+        if not any(counts.get(term) for term in own) and not _is_well_known(word, embedder)
+    ]
     return unknown[:_WORDS_MAX]
+
+
+def _is_well_known(word: str, embedder: Embedder | None) -> bool:
+    rank = embedder.rank(word) if embedder is not None and embedder.is_loaded else None
+    return rank is not None and rank < _WELL_KNOWN_RANK
 
 
 def _one_mistake_away(word: str) -> set[str]:

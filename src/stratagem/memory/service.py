@@ -449,7 +449,12 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             why = None if near else explain_nothing(reader, part)
             spaces = _spaces(reader.records, scope.namespace, kinds)
             meant = near_words.find_near_words(
-                reader, view, scope.query, spaces=spaces, tags=scope.tags
+                reader,
+                view,
+                scope.query,
+                spaces=spaces,
+                tags=scope.tags,
+                embedder=self._foundation.index.embedder,
             )
             listed = asks_for_instructions(scope.query) and self._instructions(reader, view)
         said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
