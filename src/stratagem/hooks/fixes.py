@@ -6,7 +6,7 @@ card is compared in detail only if the failure has all words of its headline, so
 costs almost nothing. It is shown only if signature or headline are the same: a near miss would be a
 wrong answer that nobody asked for.
 
-Cards are as old as the last turn's end. Before one is shown, the database is asked whether anything
+Cards are as old as the last turn's end. At each failure the database is asked whether anything
 about incidents, fixes or outcomes was written since; if so, they are made again.
 """
 
@@ -114,8 +114,6 @@ def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> s
     branch = memory_branch(settings)
     path = cards_path(settings.database, branch)
     about, cards = read_cards(path, error)
-    if about is not None and not cards:
-        return ""
     if is_address(settings.database):
         # Asking a server takes longer than a failure can wait; the turn's end does.
         pass

@@ -157,6 +157,14 @@ def test_the_same_error_is_answered_with_its_fix(
     assert STEPS[0] in answer_to(settings, known=known, failure=failure)
 
 
+def test_a_fix_that_was_learned_since_the_cards_were_made_is_shown(settings: HookSettings) -> None:
+    found = "FATAL: the harbour cache is poisoned"
+    with stratagem.open(settings.database, embedder="none"):
+        refresh_cards(settings, "default")
+
+    assert STEPS[0] in answer_to(settings, known=found, failure=found)
+
+
 def test_cards_of_another_format_are_made_again(settings: HookSettings) -> None:
     known, other = "The start failed with E2000", "The start failed with E1234"
     assert STEPS[0] in answer_to(settings, known=known, failure=known)
