@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -47,6 +47,8 @@ class Wanted:
     address: str | None = None
     # Hosts that tools may call, though they are not public.
     allow_hosts: tuple[str, ...] = ()
+    # Commands are started one after the other, and no two draw the same.
+    entropy: Callable[[int], bytes] = field(default_factory=salts)
 
     def start(self) -> Runtime:
         return start(
@@ -55,7 +57,7 @@ class Wanted:
                 durability="fast",
                 embedder=self.embedder,
                 read_only=self.read_only,
-                adapters=Adapters(self.clock, salts()),
+                adapters=Adapters(self.clock, self.entropy),
                 zone=UTC,
                 allow_hosts=self.allow_hosts,
             )

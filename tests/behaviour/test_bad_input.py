@@ -86,7 +86,8 @@ def test_an_error_for_something_too_long_names_the_limit(call: Call) -> None:
 def test_a_parameter_that_another_reading_operation_takes_is_named_with_it(call: Call) -> None:
     refused = call.refusal("strata_search", query="the trip", session="trip")
 
-    assert refused["hint"].endswith("strata_history takes `session`.")
+    named = ("strata_history", "`stratagem history`")
+    assert refused["hint"].endswith(tuple(f"{name} takes `session`." for name in named))
 
 
 @proves("input:names")
