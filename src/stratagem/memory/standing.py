@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from stratagem import limits
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.function_cache import cache_texts
 from stratagem.memory.messages import ANSWERING, MACHINES
@@ -222,13 +223,19 @@ _INVERTED: Final = deferred_pattern(
 
 def is_standing(text: str, role: str | None = None) -> bool:
     """Whether a text says what its author wants from now on."""
-    find = _find_short_standing if len(text) <= _CACHED_CHARS_MAX else find_standing
-    return find(text, role) is not None
+    if role in _NOT_INSTRUCTING:
+        return False
+    find = _find_short_sentence if len(text) <= _CACHED_CHARS_MAX else _find_sentence
+    return find(text) is not None
 
 
 def find_standing(text: str, role: str | None = None) -> str | None:
     """Return the sentence that says what its author wants from now on; None if none does."""
-    if role in _NOT_INSTRUCTING or len(text) > _CHARS_MAX:
+    return None if role in _NOT_INSTRUCTING else _find_sentence(text)
+
+
+def _find_sentence(text: str) -> str | None:
+    if len(text) > _CHARS_MAX:
         return None
     for found in _find_candidates(text):
         sentence = _sentence_around(text, found.start(), found.end())
@@ -285,8 +292,9 @@ def _sentence_around(text: str, begin: int, end: int) -> str:
     return text[first : last.end() if last else len(text)].strip()
 
 
-# What was written on a branch, or in a transaction, is written again when it is merged.
-_find_short_standing = cache_texts(4_096)(find_standing)
+# What was written on a branch, or in a transaction, is written again when it is merged. As many as
+# have their terms cached.
+_find_short_sentence = cache_texts(2 * limits.ITEMS_MAX)(_find_sentence)
 
 
 def _has_any(small: str, signs: Sequence[str]) -> bool:

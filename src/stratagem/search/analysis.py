@@ -71,10 +71,11 @@ TERM_CHARS_MAX: Final = 64
 _CHUNKS_MAX: Final = 131_072
 _CHUNK_CHARS_MAX: Final = 48
 
-# How many short texts have their terms cached, in a few megabytes at most: what was written on a
-# branch, or in a transaction, is indexed again when it is merged. Longer texts are rarer, and would
-# fill the cache.
-_DOCUMENTS_MAX: Final = 4_096
+# How many short texts have their terms cached, in two megabytes at most: what was written on a
+# branch, or in a transaction, is indexed again when it is merged. No more than two of the largest
+# calls write: each new text drops the oldest, and of many texts that has left the processor's
+# cache. Longer texts are rarer, and would fill the cache.
+_DOCUMENTS_MAX: Final = 2 * limits.ITEMS_MAX
 _DOCUMENT_CHARS_MAX: Final = 400
 
 _PAIR: Final = 2
