@@ -130,10 +130,14 @@ def test_a_copy_goes_on_where_it_ended(openers: Openers, source: str, target: st
     assert examine(there) == []
 
 
+# It says that a part is copied, and waits to be killed: without that it may be done by then.
 COPYING = """
-import sys
+import signal, sys
 from stratagem import backups
-backups.copy_all(sys.argv[1], sys.argv[2], lambda *_: print("moved", flush=True))
+def wait(*_):
+    print("moved", flush=True)
+    signal.pause()
+backups.copy_all(sys.argv[1], sys.argv[2], wait)
 """
 
 
