@@ -104,7 +104,7 @@ class CollectionCache(VectorCache):
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
         rows, query = wanted.rows, wanted.query
         length = float(np.sqrt(query @ query))
-        if len(rows) > ranking.EXACT_VECTORS_MAX:
+        if len(rows) > ranking.OWN_EXACT_VECTORS_MAX:
             compared = int(len(rows) * ranking.OWN_RESCORED_SHARE)
             compared = min(max(compared, ranking.OWN_RESCORED_MIN), ranking.OWN_RESCORED_MAX)
             rows = self._worth_comparing(snapshot, wanted, max(4 * count, compared))
