@@ -241,15 +241,14 @@ class HitReader:
     def _judge(self, found: _Found) -> _Judgement:
         covered = found.covered
         is_long = math.isnan(found.near)
-        alike = _likeness_of_long(found) if is_long else self._likeness_of_short(found)
+        alike = self._likeness_of_long(found) if is_long else self._likeness_of_short(found)
         score = relevance.score(covered, alike)
-        alone = found.content.get("session") is None or found.ranked.passage is None
-        if score < relevance.UNSURE and not alone:
+        if score < relevance.UNSURE and not _stands_alone(found):
             # Some words that match may not be its own, but of the messages before it.
             covered = self._coverage.of(found.present, self._lent_terms(found))
             if covered > found.covered:
                 # What it answers is said before it: it need not be an answer by itself.
-                alike = max(alike, _likeness_of_long(found))
+                alike = max(alike, self._likeness_of_long(found))
             score = relevance.score(covered, alike)
         return _Judgement(score, covered, alike)
 
@@ -264,13 +263,29 @@ class HitReader:
             near = max(near, (near + nearness.of_key(key, text)) / 2)
         near += nearness.question.support(found.text)
         alike = relevance.short_likeness(near)
-        if not alike or relevance.score(found.covered, alike) < self._floor(found):
-            # It is no hit already, and missing words can only lower its score.
+        # Missing words can only lower its score.
+        if not alike or self._is_too_weak(found, alike):
             return alike
         if not nearness.says_something(text):
             return 0.0
         near -= nearness.question.objection(nearness.of_words(text, key))
         return relevance.short_likeness(near)
+
+    def _likeness_of_long(self, found: _Found) -> float:
+        alike, nearness = relevance.likeness(found.ranked.cosine), found.ranking.nearness
+        if not alike or nearness is None:
+            return alike
+        if nearness.question.misses_code(found.title, found.text):
+            return 0.0
+        if found.covered >= relevance.UNSURE:
+            return alike
+        if self._is_too_weak(found, alike) and _stands_alone(found):
+            return alike
+        return alike if nearness.says_something(found.text[:_SAMPLE_CHARS]) else 0.0
+
+    def _is_too_weak(self, found: _Found, alike: float) -> bool:
+        """Whether something is no hit even if its meaning says what it seems to say."""
+        return relevance.score(found.covered, alike) < self._floor(found)
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)
@@ -380,15 +395,9 @@ class HitReader:
             reply.chars = _chars_of(data)
 
 
-def _likeness_of_long(found: _Found) -> float:
-    alike, nearness = relevance.likeness(found.ranked.cosine), found.ranking.nearness
-    if not alike or nearness is None:
-        return alike
-    if nearness.question.misses_code(found.title, found.text):
-        return 0.0
-    if found.covered >= relevance.UNSURE:
-        return alike
-    return alike if nearness.says_something(found.text[:_SAMPLE_CHARS]) else 0.0
+def _stands_alone(found: _Found) -> bool:
+    """Whether something has no words of earlier messages that it may be found by."""
+    return found.content.get("session") is None or found.ranked.passage is None
 
 
 def _embed_unsure(part: Ranking, found: Sequence[_Found]) -> None:

@@ -113,6 +113,9 @@ class Embedder(Protocol):
         None for one that has no meaning of its own, only that of its pieces.
         """
 
+    def knows(self, words: Sequence[str], count: float) -> bool:
+        """Whether so many of some words, in lower case, have a meaning of their own."""
+
     def usual_vectors(self) -> VectorMoments | None:
         """Return the moments of the vectors of random texts.
 
@@ -188,6 +191,10 @@ class StaticEmbedder:
     def rank(self, word: str) -> int | None:
         """Return the place of a word in the vocabulary, which is in order of frequency."""
         return self._ready().words.whole(word)
+
+    def knows(self, words: Sequence[str], count: float) -> bool:
+        """Whether so many of some words are in the vocabulary."""
+        return self._ready().words.has_whole(words, count)
 
     def usual_vectors(self) -> VectorMoments:
         """Return the moments of the vectors of random texts, always the same texts."""

@@ -89,6 +89,10 @@ class MiniLmEmbedder:
         """Return the place of a word in the vocabulary."""
         return self._ready().words.whole(word)
 
+    def knows(self, words: Sequence[str], count: float) -> bool:
+        """Whether so many of some words are in the vocabulary."""
+        return self._ready().words.has_whole(words, count)
+
     def usual_vectors(self) -> None:
         """Return None: a thousand texts would take it a minute."""
         return

@@ -77,13 +77,8 @@ class Nearness:
         It does not where the query is made of stop words alone or is in another language, or where
         most words of the text are not known: then that is, and its pieces are near to anything.
         """
-        if self._embedder.usual_vectors() is None:
-            return True
-        if STOP_WORDS.issuperset(self.question.words) or self.is_foreign:
-            return False
-        if not self._is_understood:
-            # Both may be in the same other script.
-            return True
+        if self._opinion is not None:
+            return self._opinion
         # Mostly the words between spaces show it already, in a third of the time.
         words = [word for word in text.casefold().split() if word not in STOP_WORDS]
         share = _KNOWN_SHARE_OF_TEXT
@@ -150,6 +145,16 @@ class Nearness:
         return self._usual
 
     @cached_property
+    def _opinion(self) -> bool | None:
+        """Whether cosines say anything about any text; None where that depends on the text."""
+        if self._embedder.usual_vectors() is None:
+            return True
+        if STOP_WORDS.issuperset(self.question.words) or self.is_foreign:
+            return False
+        # Both may be in the same other script.
+        return None if self._is_understood else True
+
+    @cached_property
     def _is_understood(self) -> bool:
         words = self.question.words
         if STOP_WORDS.issuperset(words) or self.is_foreign:
@@ -158,13 +163,7 @@ class Nearness:
 
     def _knows(self, words: Sequence[str], share: float) -> bool:
         """Whether a share of some words are known: pieces of a word are near to anything."""
-        wanted = max(share * len(words), 1)
-        known, rank = 0, self._embedder.rank
-        for word in words:
-            known += rank(word) is not None
-            if known >= wanted:
-                return True
-        return False
+        return self._embedder.knows(words, max(share * len(words), 1))
 
 
 class _EmbeddedEntry(NamedTuple):

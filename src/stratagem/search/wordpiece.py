@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,6 +98,16 @@ class WordPiece:
     def whole(self, word: str) -> int | None:
         """Return the id of a word, already in lower case, that is a token by itself."""
         return self._vocabulary.get(word)
+
+    def has_whole(self, words: Iterable[str], count: float) -> bool:
+        """Whether so many of some words, already in lower case, are tokens by themselves."""
+        found, vocabulary = 0, self._vocabulary
+        for word in words:
+            if word in vocabulary:
+                found += 1
+                if found >= count:
+                    return True
+        return False
 
     def _of_chunk(self, chunk: str) -> tuple[int, ...]:
         return tuple(id_ for word in _words(chunk) for id_ in self.encode_word(word))
