@@ -129,6 +129,18 @@ def test_two_conflicts_in_one_entry_can_be_decided_place_by_place(call: Call) ->
 
 
 @proves("merge:places")
+def test_a_value_for_the_only_conflict_in_an_entry_keeps_the_rest_of_it(call: Call) -> None:
+    parted(call, {"a": 0, "b": 0}, {"a": 1, "b": 0}, {"a": 2, "b": 0})
+    refused = call.refusal("strata_branch", action="merge", source="trial")
+    (conflict,) = refused["details"]["conflicts"]
+
+    call.branch(action="merge", source="trial", decisions={conflict["id"]: {"value": 12}})
+
+    assert (conflict["id"], conflict["path"]) == ("default/k#$.a", "$.a")
+    assert call.value("k") == {"a": 12, "b": 0}
+
+
+@proves("merge:places")
 def test_an_entry_named_like_a_place_of_another_is_not_decided_with_it(call: Call) -> None:
     parted(call, {"a": 0, "b": 0}, {"a": 1, "b": 1}, {"a": 2, "b": 2})
     call.store(key="k#$.a", value="ours")

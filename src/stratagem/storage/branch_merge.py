@@ -1053,7 +1053,12 @@ class _Merger:
             free = place not in taken
             decision = (self.decision([place]) if free else None) or whole
             if decision is None:
-                shown = place if free and len(record.conflicts) > 1 else name.id
+                # Under the id of an entry a decided value replaces all of the entry's: a conflict
+                # within the value has an id of its place, also where it is the only one.
+                in_value = each.path[:1] == ("value",) and len(each.path) > 1
+                several = len(record.conflicts) > 1
+                within = in_value and name.space.kind == "entry"
+                shown = place if free and (within or several) else name.id
                 undecided.append(
                     RecordConflict(shown, *name, each.path, each.base, each.ours, each.theirs)
                 )

@@ -169,7 +169,7 @@ def test_conflicts_are_refused_and_shown_side_by_side(diverged: Cli) -> None:
 
     shown = said[said.index("!") :].splitlines()
     assert shown[:4] == [
-        "! default/prefs  at $.theme",
+        "! default/prefs#$.theme  at $.theme",
         "    before   dark",
         "    default  blue   =target",
         "    trial    light  =source",
@@ -190,7 +190,7 @@ def test_a_preview_shows_conflicts_and_changes_nothing(diverged: Cli) -> None:
     [
         ("source", "light"),
         ("target", "blue"),
-        ('{"value": {"theme": "grey", "size": 1}}', "grey"),
+        ('{"value": "grey"}', "grey"),
     ],
 )
 def test_conflicts_are_decided_one_by_one(diverged: Cli, what: str, theme: str) -> None:
