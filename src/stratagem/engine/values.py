@@ -15,6 +15,7 @@ kind of a number does (1, 1.0 and true are three values), because JSON text keep
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import isfinite, isnan
@@ -28,7 +29,7 @@ from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine.paths import Steps, render
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Json", "check", "check_text", "decode", "encode", "same", "text_of", "title_of"]
+__all__ = ["Json", "check", "check_text", "decode", "encode", "read", "same", "text_of", "title_of"]
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -42,6 +43,8 @@ _KNOWN: Final = _SURE | _CONTAINERS | {float}
 
 _SURROGATE: Final = deferred_pattern("[\ud800-\udfff]")
 _UNPRINTABLE: Final = deferred_pattern("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# No integer with fewer digits is beyond 64 bits. Texts and fractions may have as many.
+_LONG_INTEGER: Final = deferred_pattern(rb"[0-9]{19}")
 _FIRST_LINE: Final = deferred_pattern(rf"\S[^\r\n]{{0,{TITLE_CHARS_MAX - 1}}}")
 _TITLE_FIELDS: Final = ("title", "name", "subject")
 _PLACE_CHARS_MAX: Final = 200
@@ -86,6 +89,20 @@ def check(value: object, *, field: str = "value", bytes_max: int = limits.VALUE_
 def decode(data: bytes) -> Json:
     """Read a value that `encode` wrote."""
     return cast("Json", orjson.loads(data))
+
+
+def read(data: bytes) -> Json:
+    """Read JSON that a caller wrote; an integer beyond 64 bits stays one, so that it is refused.
+
+    Raises:
+        orjson.JSONDecodeError: It is no JSON.
+    """
+    value = cast("Json", orjson.loads(data))
+    if not _LONG_INTEGER.search(data):
+        return value
+    # That parser makes a rounded float of it, which would be stored as if it had been given. It has
+    # refused whatever this one could not read: more digits than a float can stand for.
+    return cast("Json", json.loads(data))
 
 
 def same(one: object, other: object) -> bool:

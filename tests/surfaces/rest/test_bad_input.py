@@ -65,6 +65,15 @@ def test_what_is_no_call_is_refused(rest: Served, body: bytes, status: int) -> N
     assert response.json()["error"]["code"] == "VALIDATION_ERROR"
 
 
+def test_an_integer_beyond_64_bits_is_refused_and_not_rounded(rest: Served) -> None:
+    body = b'{"key": "account", "value": {"id": 123456789012345678901234567890}}'
+
+    response = rest.client.post("/api/memory/strata_store", content=body)
+
+    assert response.status_code == 400, response.text[:500]
+    assert response.json()["details"] == {"field": "value", "place": "$.id"}
+
+
 def test_a_handler_that_misbehaves_hurts_only_its_own_call(
     rest: Served, service: Service, register: Register
 ) -> None:

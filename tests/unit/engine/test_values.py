@@ -21,6 +21,7 @@ from stratagem.engine.values import (
     check_text,
     decode,
     encode,
+    read,
     same,
     text_of,
     title_of,
@@ -349,3 +350,22 @@ def test_what_cannot_be_a_name_is_refused_in_words(text: object, words: str) -> 
 def test_a_name_may_be_empty_where_that_is_allowed() -> None:
     assert check_text("", field="text", chars_max=10, empty_ok=True) == ""
     assert check_text("  ", field="text", chars_max=10, empty_ok=True) == "  "
+
+
+@given(VALUES)
+def test_what_a_caller_wrote_is_read_as_it_is_stored(value: Json) -> None:
+    assert same(read(json.dumps(value).encode()), value)
+
+
+@pytest.mark.parametrize("number", [limits.INTEGER_MAX + 1, limits.INTEGER_MIN - 1])
+def test_an_integer_that_cannot_be_stored_is_not_read_as_a_float(number: int) -> None:
+    given = read(b'{"id": [%d], "at": 0.12345678901234567890}' % number)
+
+    assert given == {"id": [number], "at": 0.12345678901234567890}
+    with pytest.raises(ValidationFailed, match="beyond 64 bits"):
+        encode(given)
+
+
+def test_more_digits_than_a_float_can_stand_for_are_no_json() -> None:
+    with pytest.raises(json.JSONDecodeError):
+        read(b"9" * 10_000)

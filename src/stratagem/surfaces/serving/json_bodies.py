@@ -16,6 +16,7 @@ import orjson
 from starlette.requests import Request
 
 from stratagem import limits
+from stratagem.engine import values
 from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import sender_of
@@ -81,7 +82,7 @@ def is_deeper(body: bytes, most: int) -> bool:
 def _parse(body: bytes) -> Any:
     check_depth(body)
     try:
-        return orjson.loads(body)
+        return values.read(body)
     except orjson.JSONDecodeError as error:
         raise InvalidInput(f"The body is not JSON: {error}.") from error
 

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.engine import values
 from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.admission.quotas import UnauthenticatedSockets
 from stratagem.surfaces.cluster.relay import worker_sid
@@ -66,7 +67,7 @@ class BoundedJson:
             if name is None:
                 raise ValueError(error.message) from error
             return [orjson.loads(name[1]), TooDeepData(error)]
-        return orjson.loads(body)
+        return values.read(body)
 
     @staticmethod
     def dumps(value: Any, **_options: Any) -> str:
