@@ -51,6 +51,19 @@ from stratagem.storage.contract import Appended, LogReader, Reader, Transaction
 __all__ = ["Concepts", "new_concept_id"]
 
 _PERIOD: Final = frozenset({"valid_from", "valid_to"})
+_NAME_SHARED: Final = (
+    "Other concepts have this name too, so that it stands for none of them: give one of them "
+    "another name with update_concept, or merge_concepts (toolset knowledge_plus)."
+)
+# What is said where other concepts have the name of one that was written.
+_NAMESAKES: Final = {
+    "Created": (
+        "There are concepts of this name already. Update one of them instead and delete "
+        "this one, or merge_concepts (toolset knowledge_plus)."
+    ),
+    "Updated": _NAME_SHARED,
+    "Restored": _NAME_SHARED,
+}
 
 
 class Concepts(BoundSystem):
@@ -101,19 +114,12 @@ class Concepts(BoundSystem):
             drafts = [Draft(CONCEPT_CREATED, whole, CONCEPTS, concept_id)]
             if "certainty_score" not in content:
                 drafts.append(certainty.draft(concept_id, certainty.UNTRIED))
-            twins = [each.id for each in records.namesakes(name)]
+            twins = _twins(records, name, concept_id)
             appended = transaction.append(records.view.branch, drafts)[0]
             return {"concept_id": concept_id, "version": appended.sequence, "twins": twins}
 
         answer = self._change(work, "create_concept", content, branch, request_id)
-        twins = answer.pop("twins", None)
-        written = ConceptWritten(message="Created", **answer)
-        if twins:
-            written.duplicates = twins
-            written.note = (
-                "There are concepts of this name already. Update one of them instead and delete "
-                "this one, or merge_concepts (toolset knowledge_plus)."
-            )
+        written = _answer_written("Created", answer)
         if certainty_score is None:
             written.certainty_score = certainty.UNTRIED
             written.certainty_source = "computed"
@@ -210,11 +216,13 @@ class Concepts(BoundSystem):
                 certainty.refresh_around(transaction, records.view, concept.id)
             elif "certainty_score" in changes:
                 certainty.refresh(transaction, records.view, [concept.id])
-            return {"concept_id": concept.id, "version": appended.sequence}
+            renamed = whole["name"] != concept.name
+            twins = _twins(records, whole["name"], concept.id) if renamed else []
+            return {"concept_id": concept.id, "version": appended.sequence, "twins": twins}
 
         arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
         answer = self._change(work, "update_concept", arguments, branch, request_id)
-        return ConceptWritten(message="Updated", **answer)
+        return _answer_written("Updated", answer)
 
     def _read_changes(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the changes of a concept, checked."""
@@ -267,16 +275,14 @@ class Concepts(BoundSystem):
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             last = records.find_deleted(concept_id)
-            return _append_and_refresh(
-                records,
-                transaction,
-                Draft(CONCEPT_RESTORED, dict(last.content), CONCEPTS, last.id),
-            )
+            twins = _twins(records, last.name, last.id)
+            draft = Draft(CONCEPT_RESTORED, dict(last.content), CONCEPTS, last.id)
+            return {**_append_and_refresh(records, transaction, draft), "twins": twins}
 
         answer = self._change(
             work, "restore_concept", {"concept_id": concept_id}, branch, request_id
         )
-        return ConceptWritten(message="Restored", **answer)
+        return _answer_written("Restored", answer)
 
     def _records(
         self,
@@ -328,6 +334,20 @@ def _append_and_refresh(
     appended: Appended = transaction.append(records.view.branch, [draft])[0]
     certainty.refresh_around(transaction, records.view, draft.key)
     return {"concept_id": draft.key, "version": appended.sequence}
+
+
+def _twins(records: ConceptRecords, name: str, concept_id: str) -> list[str]:
+    return [each.id for each in records.namesakes(name) if each.id != concept_id]
+
+
+def _answer_written(message: str, answer: dict[str, Any]) -> ConceptWritten:
+    """Return the answer to a write, with the others of the same name: it finds none of them."""
+    twins = answer.pop("twins", None)
+    written = ConceptWritten(message=message, **answer)
+    if twins:
+        written.duplicates = twins
+        written.note = _NAMESAKES[message]
+    return written
 
 
 def _compare(concept: Concept, expected: int | None) -> None:

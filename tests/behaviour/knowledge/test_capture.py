@@ -84,6 +84,23 @@ def test_a_batch_is_written_whole_or_not_at_all(call: Knowing) -> None:
     assert again["duplicates"] == [twin["concept_id"]]
 
 
+@proves("knowledge:names")
+def test_a_concept_that_takes_the_name_of_another_says_so(call: Knowing) -> None:
+    old, other = call.concept("Roux"), call.concept("Velouté")
+    call("delete_concept", concept_id=old)
+    call.concept("Roux", "Another one.")
+
+    restored = call("restore_concept", concept_id=old)
+    renamed = call("update_concept", concept_id=other, name="roux")
+    explained = call("update_concept", concept_id=other, explanation="A sauce.")
+
+    assert len(restored["duplicates"]) == 1
+    assert old in renamed["duplicates"]
+    assert "another name" in restored["note"]
+    assert "another name" in renamed["note"]
+    assert "duplicates" not in explained
+
+
 @proves("knowledge:context")
 def test_what_is_known_about_a_question_fits_into_a_prompt(meaning: Knowing) -> None:
     valve = meaning.concept(
