@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from stratagem import limits
 from stratagem.answers import plural
@@ -43,10 +44,12 @@ from stratagem.knowledge.picture import read_graph
 from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.services import TOOLS, WRITERS
 from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
-from stratagem.knowledge.spaces import CONCEPT, facet
+from stratagem.knowledge.spaces import CONCEPT, facet, fold_name
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
 
 __all__ = ["Knowledge", "make_pong"]
+
+_LEVELS: Final = ("area", "topic", "subtopic")
 
 
 class Knowledge(Curation):
@@ -168,7 +171,10 @@ class Knowledge(Curation):
                 wanted,
                 page.read,
             )
-            advice = None if found.concepts else _advise(records, text, filtered=bool(narrowed))
+            levels = {level: name for level, name in places.items() if name}
+            advice = (
+                None if found.concepts else _advise(records, text, levels, filtered=bool(narrowed))
+            )
         message = "Found" if found.concepts else "Nothing found"
         answer = page.results(found.concepts, page.cut(found.hits), message)
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
@@ -257,7 +263,9 @@ class Knowledge(Curation):
             kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
             mark_disputes(records, kept)
             narrowed = wanted.places or min_certainty or at is not None
-            advice = None if found else _advise(records, name, filtered=bool(narrowed))
+            advice = (
+                None if found else _advise(records, name, wanted.places, filtered=bool(narrowed))
+            )
         answer = page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
         answer.note = advice
         return answer
@@ -291,7 +299,7 @@ class Knowledge(Curation):
             ]
             mark_disputes(records, kept)
         answer = page.results(found, kept, "Found" if found else "Nothing found")
-        answer.note = None if found else _advise(records, None, filtered=at is not None)
+        answer.note = None if found else _advise(records, None, {}, filtered=at is not None)
         return answer
 
     def list_hierarchy(
@@ -347,11 +355,13 @@ class Knowledge(Curation):
         return page.results(found, kept, message)
 
 
-def _advise(records: ConceptRecords, wanted: str | None, *, filtered: bool) -> str:
+def _advise(
+    records: ConceptRecords, wanted: str | None, places: Mapping[str, str], *, filtered: bool
+) -> str:
     """Say what to try where a search found nothing: other filters, similar names, other words."""
     is_name = wanted is not None and len(wanted) <= limits.CONCEPT_NAME_CHARS_MAX
     similar = records.similar_names(wanted) if wanted and is_name else []
-    advice = []
+    advice = _advise_case(records, places)
     if filtered:
         advice.append("Leave out a filter to search more widely.")
     if similar:
@@ -359,6 +369,21 @@ def _advise(records: ConceptRecords, wanted: str | None, *, filtered: bool) -> s
     elif wanted:
         advice.append("Try other words, or a shorter part of the name with search_concepts_exact.")
     return " ".join(advice) or "create_concept adds a concept."
+
+
+def _advise_case(records: ConceptRecords, places: Mapping[str, str]) -> list[str]:
+    """Say which names of areas, topics and subtopics differ from the wanted ones in case alone."""
+    if not places or records.view.limit != OPEN_END:
+        return []
+    counted = concept_lists.counts(records)
+    advice = []
+    for level, name in places.items():
+        names = {place[_LEVELS.index(level)] for place, _count in counted}
+        alike = sorted(each for each in names if fold_name(each) == fold_name(name))
+        if alike and name not in names:
+            known = " and ".join(map(repr, alike))
+            advice.append(f"The {level} is written {known}.")
+    return advice
 
 
 def make_pong(now: int) -> Pong:

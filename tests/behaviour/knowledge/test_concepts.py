@@ -339,6 +339,22 @@ def test_a_misspelt_name_is_found_among_more_names_than_are_compared(call: Knowi
 
 
 @proves("knowledge:near-names")
+def test_an_area_in_another_case_is_answered_as_it_is_written(meaning: Knowing) -> None:
+    meaning.concept("Roux", "Flour cooked in butter.", area="Cooking", topic="Sauces")
+
+    exact = meaning("search_concepts_exact", area="cooking", topic="SAUCES")
+    similar = meaning("search_concepts_semantic", query="flour and butter", area="COOKING")
+    other = meaning("search_concepts_exact", area="Cooking", topic="Soups")
+
+    assert exact["total"] == 0
+    assert exact["note"].startswith(
+        "The area is written 'Cooking'. The topic is written 'Sauces'. "
+    )
+    assert "The area is written 'Cooking'." in similar["note"]
+    assert "is written" not in other["note"]
+
+
+@proves("knowledge:near-names")
 def test_a_search_that_finds_nothing_says_so_and_what_to_try(meaning: Knowing) -> None:
     none = meaning("get_recent_concepts")
     meaning.concept("Photosynthesis", area="Biology")
