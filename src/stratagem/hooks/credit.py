@@ -23,6 +23,14 @@ __all__ = ["Recovery", "find_recoveries", "spool_recoveries"]
 _STEPS_MAX: Final = 5
 # How much of what a fix says must be among what was done: a few words in common are chance.
 _FOLLOWED_SHARE: Final = 0.35
+# What most commands have in common, as `analysis` writes it: it does not tell one fix from another.
+_ANY_COMMAND: Final = frozenset(
+    analysis.content_terms(
+        "run sudo install i add get update upgrade apt apt-get yum dnf apk brew choco winget pip"
+        " pip3 uv poetry conda npm npx yarn pnpm bun cargo go gem bundle composer dotnet mvn gradle"
+        " python python3 node docker kubectl git make"
+    )
+)
 _TITLE_CHARS: Final = 200
 
 
@@ -90,8 +98,18 @@ def spool_recoveries(files: SessionFiles, branch: str, steps_of: dict[str, list[
 def _follows(steps: Sequence[str], actions: Sequence[str]) -> bool:
     """Whether the actions match the steps of a fix."""
     said = set(analysis.content_terms("\n".join(steps)))
-    done = set(analysis.content_terms("\n".join(actions)))
+    tried = [set(analysis.content_terms(action)) for action in actions]
+    done = {term for terms in tried if _may_follow(said, terms) for term in terms}
     return bool(said) and len(said & done) >= _FOLLOWED_SHARE * len(said)
+
+
+def _may_follow(said: set[str], done: set[str]) -> bool:
+    """Whether an action names something that a fix names, if both of them name anything.
+
+    `apt install venv` has most words of `apt install libpq`, and is no evidence for it.
+    """
+    named, used = said - _ANY_COMMAND, done - _ANY_COMMAND
+    return not named or not used or not named.isdisjoint(used)
 
 
 def _draft(recovery: Recovery) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from stratagem import limits
 from stratagem.git_branches import memory_branch_of
 from stratagem.hooks.clients import CLIENTS, HookEvent, format_answer, parse_event
 from stratagem.hooks.context_text import mark, pack_lines, strip_marked, tokens_in
-from stratagem.hooks.credit import find_recoveries
+from stratagem.hooks.credit import find_recoveries, spool_recoveries
 from stratagem.hooks.fixes import cards_path
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import read_settings
@@ -176,6 +176,32 @@ def test_a_recovery_is_a_failure_something_done_and_a_success() -> None:
     assert again.actions == []
     seen = _line("recovered", 4.0, recovery=recovery.id)
     assert list(find_recoveries([failed, edit, worked, seen])) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "action", "is_credited"),
+    [
+        ("apt install libpq-dev", "Run: sudo apt install libpq-dev", True),
+        ("apt install libpq-dev", "Run: apt install python3-venv", False),
+        ("pip install pyyaml", "Run: pip install requests", False),
+        ("Run npm install again", "Run: npm install", True),
+        ("go mod tidy", "Run: go mod tidy", True),
+        ("go mod tidy", "Run: go build", False),
+    ],
+)
+def test_a_fix_is_credited_only_for_what_it_names(
+    tmp_path: Path, steps: str, action: str, *, is_credited: bool
+) -> None:
+    files = SessionFiles(str(tmp_path / "stratagem.db"), "claude-code", "s")
+    files.note("failed", command="make test", error="boom", solution="sol_1", lookup="look_1")
+    files.note("done", command="", action=action)
+    files.note("done", command="make test", action="Run: make test")
+
+    spool_recoveries(files, "default", {"sol_1": [steps]})
+
+    [spooled] = (tmp_path / "stratagem.db-hooks" / "spool").iterdir()
+    [done] = json.loads(spooled.read_text())
+    assert done["do"] == ("outcome" if is_credited else "draft")
 
 
 @pytest.mark.parametrize("client", CLIENTS)
