@@ -350,3 +350,21 @@ def test_a_heading_with_a_number_is_no_headline_where_the_reason_follows() -> No
     )
 
     assert found.names == ("composer.json", "php")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (
+            "> node src\nError [ERR_X_CLOSED]: the harbour is closed",
+            "error err_x_closed the harbour is closed",
+        ),
+        ("Exit code 1\nThe harbour is closed", "the harbour is closed"),
+    ],
+)
+def test_the_status_of_a_command_is_no_headline_where_its_error_follows(
+    text: str, key: str
+) -> None:
+    [found] = find_headlines(text)
+
+    assert found.key == key

@@ -47,7 +47,7 @@ class Window(NamedTuple):
 # Says only that something before it went wrong.
 _SUMMARIES: Final = (
     r"^make(?:\[\d+\])?: |^ninja: |^\* (?:What|Try|Where|Get)\b",
-    r"\b(?:exit(?:ed)?|returned)\b.{0,40}\b(?:code|status)\b|^exit \d|returned a non-zero code",
+    r"\b(?:[Ee]xit(?:ed)?|returned)\b.{0,40}\b(?:code|status)\b|^exit \d|returned a non-zero code",
     r"[Bb]uild failed|BUILD FAIL|FAILURE: Build|failed to solve: process",
     r"^(?:error: )?Command failed",
     r"complete log of this run|collect2: error|ld returned \d|linker command failed",
@@ -70,6 +70,8 @@ _RAISINGS: Final = (
         r"(?: \[[\w-]+\])?(?::\s|$)"
     ),
     r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: ",
+    # As Node.js writes an error that has a code.
+    r"^Error \[[A-Z][\w-]{1,60}\]: ",
     r"\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - ",
     r"^terminate called|Assertion .{1,300} failed",
 )
