@@ -39,6 +39,11 @@ FRAME = 'Traceback (most recent call last):\n  File "/srv/test_cart.py", line 7,
         ("certificate verify failed: expired (_ssl.c:1006)", {"reason expired"}),
         ("fetch failed again: FATAL: no route", {"reason route"}),
         ("failed: rejected", set()),
+        (
+            "Could not load /a/node_modules/@x/got/a.js from /a/node_modules/foo/b.js",
+            {"package @x/got"},
+        ),
+        ("Could not load /a/node_modules/.pnpm/got@1/node_modules/got/a.js", {"package got"}),
     ],
 )
 def test_a_text_states_what_tells_it_from_others_in_the_same_words(

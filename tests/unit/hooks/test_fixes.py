@@ -105,6 +105,18 @@ def test_a_code_decides_however_it_is_written(settings: HookSettings, said: str)
     assert STEPS[0] in same
 
 
+@pytest.mark.parametrize("package", ["got", "chalk"])
+def test_a_package_is_not_answered_with_the_fix_of_another(
+    settings: HookSettings, package: str
+) -> None:
+    said = "require() of ES Module /app/node_modules/{}/src/index.js from /app/a.js not supported."
+    known, failure = (f"Error [ERR_REQUIRE_ESM]: {said}".format(each) for each in ("got", package))
+
+    answer = answer_to(settings, known=known, failure=f"Exit code 1\n{failure}")
+
+    assert bool(answer) == (package == "got")
+
+
 def test_another_test_that_failed_is_not_answered_with_a_fix(settings: HookSettings) -> None:
     said = "==== FAILURES ====\nFAILED tests/test_cart.py::{} - assert {} == 200"
 

@@ -2,13 +2,15 @@
 
 Normalisation takes a number for a value wherever it may be one, and of a long message the one word
 that differs counts little. So what tells problems apart is also looked for in the error as it was
-written. There are nine kinds of such *particulars*:
+written. There are ten kinds of such *particulars*:
 
 * `code`: what the error ends in (`failed with E1234`), see `codes`;
 * `status`: what a server answered (`returned error: 403`);
 * `exit`: how a process ended (`exit code: 137`); 1, 2 and 255 only say that it failed;
 * `port`: that of a well-known service in an address of Python (`('127.0.0.1', 5432)`);
 * `bound`: between which versions something must be, by the major one (`'>=18'`);
+* `package`: the one of Node.js that the first path leads into (`node_modules/got/index.js`), since
+  of a path only the name at its end is compared;
 * `thing`: of what kind it is that is missing, or there already (`no such table`);
 * `reason`: what stands behind the last colon or in brackets at the end of a message, where the
   words before it are the same (`certificate verify failed: certificate has expired`);
@@ -54,6 +56,11 @@ _BELOW: Final = frozenset({"<", "<="})
 _TEST: Final = re.compile(
     r"(?<![\w.-])(?P<file>[\w-]{1,100}\.py)"
     r"(?:::(?:\w{1,200}::){0,4}|:\d{1,7}: in |['\"], line \d{1,7}, in )(?P<name>test\w{0,200})"
+)
+# The innermost of nested ones.
+_NODE_PACKAGE: Final = re.compile(
+    r"\bnode_modules[/\\](?![.])(?P<name>(?:@[\w.-]{1,100}+[/\\])?[\w.-]{1,100}+)"
+    r"(?![^\s'\"]{0,300}[/\\]node_modules[/\\])"
 )
 # What may be missing, or there already, under one and the same name.
 _THINGS: Final = (
@@ -111,6 +118,8 @@ def particulars(head: str, found: Headline, code_lines: str, text: str) -> froze
     stated += [f"status {status}" for status in _STATUS.findall(head)]
     stated += [f"port {port}" for port in _ports(head)]
     stated += [f"bound {bound}" for bound in _bounds(head)]
+    # Those behind it ask for it.
+    stated += [f"package {found['name']}" for found in [_NODE_PACKAGE.search(head)] if found]
     stated += [f"exit {status}" for status in _exits(head, text)]
     stated += [f"thing {thing}" for thing in _things(head)]
     stated += _reasons(head)
