@@ -52,6 +52,7 @@ MANIFEST: dict[str, str] = {
     "debug:doubt": "A failure counts no more than the recommendation was about the problem.",
     "debug:exact": "The same error is the same incident, whatever its paths, lines and values.",
     "debug:similar": "A problem told in other words is found, with less relevance.",
+    "debug:brief-title": "A title of a word or two is not every problem that has them in it.",
     "debug:code": "The incident that has a code is found by the code, unless other problems have it too.",
     "debug:particulars": "Errors in the same words that state other tests, statuses or values are not the same.",
     "debug:outcome": "Outcomes change the evidence, and the answer says how.",

@@ -179,6 +179,17 @@ def test_a_problem_told_in_other_words_is_found_with_less_relevance(call: Call) 
     assert 0 < answer["incidents"][0]["relevance"] < 1
 
 
+@proves("debug:brief-title")
+def test_a_title_of_two_words_is_not_every_problem_that_has_them(call: Call) -> None:
+    added = add(call, title="Tests fail", error_signature=None, summary=None)
+
+    other = ranked(call, "The tests fail since the certificate of the mirror expired")
+    same = ranked(call, "tests fail")
+
+    assert other["ranked_solutions"] == []
+    assert same["recommended_solution"]["incident_id"] == added["incident_id"]
+
+
 @proves("debug:code")
 @pytest.mark.parametrize(
     ("error", "query"),

@@ -245,6 +245,7 @@ def _judge_prose(
     asked = frozenset(analysis.terms(problem.text))
     title = dict.fromkeys(analysis.content_terms(first.content["title"]))
     share = relevance.title_share(title, asked, foundation.index.rarity(reader, list(title)))
+    share *= relevance.title_weight(title, frozenset(analysis.content_terms(problem.title)))
     best = relevance.prose_relevance(share, gap)
     for each in prose:
         ratio = each.ranked.score / first.ranked.score if first.ranked.score else 0.0

@@ -16,7 +16,9 @@ No weight depends on what else is known, but for codes, so that a relevance mean
 collection of ten and in one of a hundred thousand.
 
 Prose has no head. There, two things count: the share of the best result's title that the query has
-(`title`, each word weighted by its rarity), and its lead over the next result (`gap`, at most 0.3):
+(`title`, each word weighted by its rarity), and its lead over the next result (`gap`, at most 0.3).
+A title of one or two words counts as the share that it is of the query's first line: `Server error`
+is in much that is about something else.
 
     relevance of the best = logistic(−3.5 + 3.5·title + 4·gap), at most 0.95
 
@@ -32,7 +34,7 @@ rounded. `python -m evals debug` shows how well the probabilities are calibrated
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import exp, isnan
 from typing import Final
@@ -53,6 +55,7 @@ __all__ = [
     "may_reach",
     "prose_relevance",
     "title_share",
+    "title_weight",
 ]
 
 # From here on a fix is recommended, unless the setting says otherwise.
@@ -77,6 +80,8 @@ _PROSE_TITLE: Final = 3.5
 _PROSE_GAP: Final = 4.0
 _PROSE_GAP_MAX: Final = 0.3
 _PROSE_MAX: Final = 0.95
+# A title of so few terms is in many a text that is about something else.
+_BRIEF_TITLE_TERMS: Final = 2
 # What two ways to compute a relevance may differ by.
 _ROUNDING: Final = 1e-9
 # What joins the parts of a name.
@@ -277,6 +282,16 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
     weights = {term: rarity.get(term, 0.0) for term in title}
     total = sum(weights.values())
     return sum(weights[term] for term in weights if term in asked) / total if total else 0.0
+
+
+def title_weight(title: Collection[str], asked: Collection[str]) -> float:
+    """Return how much of a match a title can be, from 0 to 1.
+
+    A brief one counts as the share that it is of the line that says what is asked about.
+    """
+    if len(title) > _BRIEF_TITLE_TERMS:
+        return 1.0
+    return len({*title}.intersection(asked)) / len(asked) if asked else 0.0
 
 
 def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:

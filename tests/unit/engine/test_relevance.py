@@ -15,6 +15,7 @@ from stratagem.engine.relevance import (
     may_reach,
     prose_relevance,
     title_share,
+    title_weight,
 )
 
 shares = st.floats(0, 1)
@@ -157,3 +158,10 @@ def test_rare_words_of_a_title_count_more() -> None:
     assert title_share(rarity, frozenset({"kubelet"}), rarity) == 0.75
     assert title_share(rarity, frozenset({"error"}), rarity) == 0.25
     assert title_share([], frozenset({"error"}), rarity) == 0.0
+
+
+def test_a_brief_title_counts_as_the_share_of_the_line_that_it_is() -> None:
+    assert title_weight({"tests", "fail"}, frozenset({"tests", "fail"})) == 1.0
+    assert title_weight({"tests", "fail"}, frozenset({"tests", "fail", "database", "cart"})) == 0.5
+    assert title_weight({"tests", "fail", "cart"}, frozenset({"tests", "cart"})) == 1.0
+    assert title_weight({"docker"}, frozenset()) == 0.0
