@@ -117,6 +117,17 @@ def test_a_package_is_not_answered_with_the_fix_of_another(
     assert bool(answer) == (package == "got")
 
 
+@pytest.mark.parametrize(("port", "is_answered"), [(8081, True), (5432, False)])
+def test_the_port_of_a_service_is_not_answered_with_the_fix_for_any_other(
+    settings: HookSettings, port: int, *, is_answered: bool
+) -> None:
+    taken = "Error: listen EADDRINUSE: address already in use :::{}"
+
+    answer = answer_to(settings, known=taken.format(3000), failure=taken.format(port))
+
+    assert bool(answer) is is_answered
+
+
 def test_another_test_that_failed_is_not_answered_with_a_fix(settings: HookSettings) -> None:
     said = "==== FAILURES ====\nFAILED tests/test_cart.py::{} - assert {} == 200"
 

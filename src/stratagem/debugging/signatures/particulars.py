@@ -7,7 +7,8 @@ written. There are ten kinds of such *particulars*:
 * `code`: what the error ends in (`failed with E1234`), see `codes`;
 * `status`: what a server answered (`returned error: 403`);
 * `exit`: how a process ended (`exit code: 137`); 1, 2 and 255 only say that it failed;
-* `port`: that of a well-known service in an address of Python (`('127.0.0.1', 5432)`);
+* `port`: that of a well-known service in an address of Python (`('127.0.0.1', 5432)`), or in one
+  that is listened at (`address already in use :::5432`);
 * `bound`: between which versions something must be, by the major one (`'>=18'`);
 * `package`: the one of Node.js that the first path leads into (`node_modules/got/index.js`), since
   of a path only the name at its end is compared;
@@ -45,7 +46,11 @@ _STATUS: Final = re.compile(
     r"|(?:error|status)(?: code)?)[:=]? ?([1-5]\d\d)(?![\w.%]|, \d)",
     re.IGNORECASE,
 )
-_PORT: Final = re.compile(r"\(['\"][^'\"\n]{0,100}['\"], (\d{1,5})(?=[,)])")
+_PORT: Final = re.compile(
+    r"\(['\"][^'\"\n]{0,100}['\"], (?P<python>\d{1,5})(?=[,)])"
+    # Without a host, or with any: `in use :::5432`, `listen tcp [::]:5432`.
+    r"|\b(?:in use|tcp[46]?|udp[46]?):? [\w.:*\[\]-]{0,60}:(?P<listening>\d{1,5})(?!\d)"
+)
 _BOUND: Final = re.compile(
     r"(?:['\"(]|\b(?:versions?|requires?|required|needs?|wanted):? )"
     r"(?P<sign>>=?|<=?|\^|~[>=]?) ?v?(?P<major>\d{1,4})(?!\d)"
@@ -148,7 +153,8 @@ def _kind(particular: str) -> str:
 
 def _ports(head: str) -> Iterator[str]:
     """Yield the ports of addresses: a well-known one names the service, any other is a value."""
-    for port in _PORT.findall(head):
+    for found in _PORT.finditer(head):
+        port = found["python"] or found["listening"]
         yield port if int(port) in PORTS else "other"
 
 
