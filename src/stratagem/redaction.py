@@ -363,6 +363,12 @@ _NO_SECRET: Final = deferred_pattern(
     r"|(?:[a-z_]\w*+\.[\w.]*+|(?:get|read|load|fetch|new|input|prompt)\w*+)\(.*+"
     r")[.,;:!?)\]}>]*+"
 )
+# `failed to fetch token: 401 Unauthorized` says what a server answered.
+_STATUS: Final = deferred_pattern(
+    r"[45]\d\d (?:Bad Request|Unauthorized|Forbidden|Not Found|Proxy Authentication|Request Timeout"
+    r"|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)",
+    re.IGNORECASE,
+)
 _VALUE: Final = (
     r"(?:\\\"(?P<escaped>[^\"\\\r\n]{1,500})\\\"|\"(?P<double>(?:[^\"\\\r\n]|\\.){1,500})\""
     r"|'(?P<single>(?:[^'\\\r\n]|\\.){1,500})'|(?P<bare>[^\s,;&\"'\\\x1b]{1,500}))"
@@ -381,6 +387,8 @@ def _mask_assignment(match: re.Match[str]) -> str:
     if not _is_secret(value) or _NO_SECRET_NAME.search(before) or _is_logger(match):
         return match[0]
     if match["bare"] is not None:
+        if _STATUS.match(match.string, match.start("bare")):
+            return match[0]
         value = value.rstrip(")]}>") or value
     begin = match[0].rindex(value)
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]

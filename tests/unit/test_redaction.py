@@ -95,6 +95,8 @@ KEPT = [
     "sk-learn-contrib-something-very-long is no package",
     "torch==2.1.0+cu121 on 10.0.0.5 (db.prod.example.com)",
     "SyntaxError: Unexpected token: x",
+    "failed to fetch anonymous token: 401 Unauthorized",
+    "GET /token: 503 Service Unavailable",
     "near token: ')'",
     "max_tokens=4096, eos_token='</s>', pad_token=x",
     "KeyError: 'api_key'",
