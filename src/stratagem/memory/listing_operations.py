@@ -155,7 +155,7 @@ def recall(
 ) -> RecallAnswer:
     """Return what is stored under a key, or under several; without a key, list what there is."""
     if key is not None and keys is not None:
-        raise MissingRequired("Give a key, or keys.", field="key")
+        raise MissingRequired("Give either a key or keys, and not both.", field="key")
     if key is None and keys is None:
         if path is not None:
             raise MissingRequired(

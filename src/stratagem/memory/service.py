@@ -563,7 +563,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> Forgotten:
         """Remove what is stored under a key; views of earlier moments still show it."""
         if (key is None) == (keys is None):
-            raise MissingRequired("Give a key, or keys.", field="key")
+            raise MissingRequired("Give either a key or keys, and not both.", field="key")
         wanted = [key] if key is not None else list(keys or ())
         forgotten = self._forget_keys(
             wanted, namespace=namespace, branch=branch, request_id=request_id
