@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.operation import Caller
-from tests import forkserver
 from tests.behaviour.gateway.workshop import Gateway, timed
 from tests.contracts.samples import Clock
 from tests.manifest import proves
@@ -232,7 +232,8 @@ def test_a_changed_upstream_tool_is_quarantined_until_it_is_approved(
     changed = tmp_path / "changed.py"
     original = Path(SERVER).read_text("utf-8")
     changed.write_text(original, "utf-8")
-    server = {"name": "up", "command": forkserver.program(), "args": [str(changed)]}
+    # What the fork server starts may live on for a moment once its client was killed.
+    server = {"name": "up", "command": sys.executable, "args": [str(changed)]}
     added = db.call("server_add", server)
     same = db.call("server_refresh", {"name": "up"})
     assert "add" in added["registered"]
