@@ -37,7 +37,7 @@ def test_a_description_hides_nothing(house: House, surface: Surface) -> None:
         answer = house.open_socket("admin").call("mcp:tool:register", tool, timeout=60)
         assert answer["success"], answer
 
-    told = house.client("admin").get(f"/api/mcp/tools/{name}").json()["data"]["tool"]
+    told = _read(house, name)
 
     shown = str(told)
     assert not set(HIDDEN) & set(shown)
@@ -46,8 +46,14 @@ def test_a_description_hides_nothing(house: House, surface: Surface) -> None:
         f"/api/mcp/tools/{name}", json={"description": f"now{HIDDEN} this"}
     )
     assert changed.status_code == 200
-    told = house.client("admin").get(f"/api/mcp/tools/{name}").json()["data"]["tool"]
-    assert told["description"] == "now this"
+    assert _read(house, name)["description"] == "now this"
+
+
+def _read(house: House, name: str) -> dict[str, Any]:
+    answer = house.client("admin").get(f"/api/mcp/tools/{name}")
+    assert answer.status_code == 200, answer.text
+    tool: dict[str, Any] = answer.json()["data"]["tool"]
+    return tool
 
 
 def test_a_tool_whose_server_says_something_else_waits_for_approval(
