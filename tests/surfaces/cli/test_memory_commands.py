@@ -184,8 +184,10 @@ def test_recall_raw_gives_the_value_alone(cli: Cli) -> None:
 
 def test_broken_json_is_stored_as_text_with_a_word_about_it(cli: Cli) -> None:
     broken, text = cli.run("store", "a", '{"x": 1,}'), cli.run("store", "b", "[x](y)")
+    cut = cli.run("store", "a", '{"x":')
 
     assert "looks like JSON but is not" in broken.stderr
+    assert "looks like JSON but is not" in cut.stderr
     assert text.stderr == ""
     assert cli.run("store", "c", "{x}", "--text").stderr == ""
 

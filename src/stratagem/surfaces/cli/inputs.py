@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from stratagem.errors import InvalidInput, ValidationFailed
 
 __all__ = ["looks_like_json", "read_bytes", "read_items", "read_json", "read_value"]
+
+# What objects and lists begin with, wherever they break off.
+_BEGINNINGS: Final = ('{"', '["', "[{")
 
 
 def read_value(given: str, *, text: bool = False) -> Any:
@@ -33,6 +36,8 @@ def looks_like_json(value: object) -> bool:
     if not isinstance(value, str):
         return False
     words = value.strip()
+    if words.startswith(_BEGINNINGS):
+        return True
     return words[:1] + words[-1:] in {"{}", "[]"} and len(words) > len("[]")
 
 
