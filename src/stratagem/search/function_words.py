@@ -11,7 +11,7 @@ A word is spelled as `fold` leaves it, in small letters. What English or code us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from stratagem.search.characters import fold
@@ -60,11 +60,22 @@ _OTHERS = """
 """
 # What English texts have too, as words, names, abbreviations or commands.
 _NAMES_AND_COMMANDS = """
-    ai al att aus aux av bu cho co com como con da das dat dem den des die dir dos du e ed em en
-    er es est favor ha hat hay ho hoe im ins ist ma mes met mig min mis mit mon mot na nas ne
-    nos o op os par per pour sa sao se si sin som son su sur sus ta ten til toi ton tu um uno
-    uns va van var vi w war y z
+    ai al att au aus aux av bu cho co com come comment como con da das dat dei del dem den des die
+    dir dos du e ed elle em en er era es est favor ha hat hay ho hoe im ins ist jest ma med mes met
+    mia mig min mina mir mis mit mitt mon mot na nas ne nos o op os ou par per pour sa sans sao se
+    ses si sin som son su sur sus ta ten til toi ton tu um uno uns va van var vi w war wen y z
 """
+# What names begin with, or have in them: Los Angeles, Maria de Souza, van der Berg.
+_PARTS_OF_NAMES = """
+    da das de del della den der des di dos du el la las le les los van von
+"""
+_IN_NAMES: Final = frozenset(_PARTS_OF_NAMES.split())
+# So many of them at most stand in a row.
+_RUN_MAX: Final = 3
+# A German noun behind one of these has a capital letter, too.
+_GERMAN_IN_NAMES: Final = frozenset(["das", "den", "der", "des", "von"])
+# What English has behind a word of another language, in small letters too: de facto, et al.
+_BORROWED: Final = frozenset(["al", "angeles", "facto", "janeiro", "jure", "novo", "vegas"])
 _ALL: Final = frozenset(
     word
     for words in (
@@ -87,29 +98,71 @@ _ENGLISH_ONLY: Final = STOP_WORDS - _ALL
 # A single one may be part of a name: "el" in El Paso.
 _FUNCTION_WORDS_MIN: Final = 2
 
+# No word that builds a sentence stands before one of these.
+_LISTING: Final = (",", ";", ")", "]", "}", "'", '"', "`")
+_SENTENCE_ENDS: Final = (".", "!", "?", ":")
 _EDGES: Final = "¿¡.,;:!?()[]{}\"'`«»„“”"
 
 
 def is_foreign(text: str) -> bool:
     """Whether a text is in another language that is written with Latin letters."""
-    return _are_foreign([_bare(chunk) for chunk in text.split()])
+    chunks = text.split()
+    return _are_foreign(chunks, list(map(_bare, chunks)))
 
 
 def leave_out_function_words(chunks: Sequence[str]) -> Sequence[str]:
     """Return what a text in another language is about; all of it, if it is not in one."""
-    bare = [_bare(chunk) for chunk in chunks]
-    if not _are_foreign(bare):
+    bare = list(map(_bare, chunks))
+    if not _are_foreign(chunks, bare):
         return chunks
     kept = [chunk for chunk, word in zip(chunks, bare, strict=True) if word not in FUNCTION_WORDS]
     return kept or chunks
 
 
-def _are_foreign(words: Iterable[str]) -> bool:
-    distinct = set(words)
+def _are_foreign(chunks: Sequence[str], bare: Sequence[str]) -> bool:
+    if _NEVER_ENGLISH.isdisjoint(bare):
+        return False
+    distinct = {
+        word
+        for place, word in enumerate(bare)
+        if word in FUNCTION_WORDS and not _is_mentioned(chunks, bare, place)
+    }
     if distinct.isdisjoint(_NEVER_ENGLISH):
         return False
-    count = len(distinct & FUNCTION_WORDS)
-    return count >= _FUNCTION_WORDS_MIN and count > len(distinct & _ENGLISH_ONLY)
+    count = len(distinct)
+    return count >= _FUNCTION_WORDS_MIN and count > len(_ENGLISH_ONLY.intersection(bare))
+
+
+def _is_mentioned(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
+    """Whether a word builds no sentence: it is listed (`en, de`), or a part of a name."""
+    if chunks[place].endswith(_LISTING):
+        return True
+    begins = not place or chunks[place - 1].endswith(_SENTENCE_ENDS)
+    return (not begins and _is_capitalised(chunks[place])) or _is_in_name(chunks, bare, place)
+
+
+def _is_in_name(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
+    first, end = place, place + 1
+    if bare[place] in _IN_NAMES:
+        while first > max(place - _RUN_MAX, 0) and bare[first - 1] in _IN_NAMES:
+            first -= 1
+        while end < min(place + _RUN_MAX, len(bare)) and bare[end] in _IN_NAMES:
+            end += 1
+    if end == len(bare):
+        return False
+    if bare[end] in _BORROWED:
+        return True
+    if bare[place] not in _IN_NAMES or not _is_capitalised(chunks[end]):
+        return False
+    if bare[first] in _GERMAN_IN_NAMES:
+        return bare[first] == "von" and end - first > 1
+    is_long = bare[first] == "van" and end - first > 1
+    return is_long or any(map(_is_capitalised, chunks[max(first - 1, 0) : first + 1]))
+
+
+def _is_capitalised(chunk: str) -> bool:
+    word = chunk.strip(_EDGES)
+    return word[:1].isupper() and not word.isupper()
 
 
 def _bare(chunk: str) -> str:

@@ -24,6 +24,22 @@ ENGLISH = [
     "ten days per van",
     "Who wrote to Charles de Gaulle and La Paz?",
     "TypeError in getUserName()",
+    "the email of Piet van der Berg",
+    "Van der Berg",
+    "Ursula von der Leyen",
+    "Oscar de la Renta",
+    "Who met Maria de Souza?",
+    "Las Vegas to Los Angeles",
+    "las vegas to los angeles",
+    "Guillermo del Toro and El Niño, La Niña",
+    "MIT license, de facto standard per RFC 7231",
+    "Kim et al. de novo assembly",
+    "supported locales: en, de, es",
+    "jest mock of es modules",
+    "python del var",
+    "comment out var",
+    "packages that come per van",
+    "AWS SES va region",
     "",
 ]
 
@@ -37,6 +53,20 @@ def test_a_text_is_in_another_language_by_its_function_words(text: str) -> None:
 @pytest.mark.parametrize("text", ENGLISH)
 def test_names_and_code_do_not_make_a_text_foreign(text: str) -> None:
     assert not is_foreign(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cumpleaños de la abuela",
+        "La contraseña de la WiFi",
+        "Wie heißt der Hund von Anna?",
+        "Où est la Tour Eiffel ?",
+        "dirección de la Universidad",
+    ],
+)
+def test_names_in_a_text_in_another_language_do_not_make_it_english(text: str) -> None:
+    assert is_foreign(text)
 
 
 def test_a_query_asks_for_no_function_words_of_its_language() -> None:
