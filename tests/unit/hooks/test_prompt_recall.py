@@ -58,6 +58,20 @@ def test_a_long_text_that_matches_everywhere_leaves_room_for_others(tmp_path: Pa
     assert {each.content.key for each in found} == {"book", "lunch"}
 
 
+def test_of_texts_that_match_alike_the_newest_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with stratagem.open(path) as db:
+        for number in range(30):
+            db.memory.log("note", f"The violet canoe {number}")
+        newest = db.memory.log("note", "The violet canoe 30").sequence
+    reader = DirectReader(str(path), "default", NOW)
+
+    found = reader.matches('"violet" OR "canoe"', without_facet="untrusted", limit=1)
+
+    reader.close()
+    assert [sequence for sequence, *_ in found] == [newest]
+
+
 def test_the_passage_of_a_message_that_answers_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with stratagem.open(path) as db:

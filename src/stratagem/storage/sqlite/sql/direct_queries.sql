@@ -46,11 +46,11 @@ SELECT block FROM texts_data WHERE id = 1
     FROM texts CROSS JOIN versions v ON v.seq = texts.rowid >> 8 JOIN cuts c ON c.branch = v.branch
     WHERE texts MATCH ?3 AND v.space IN (SELECT id FROM spaces WHERE kind IN ('entry', 'event'))
         AND {visible} AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.tag = ?5 AND t.seq = v.seq)
-    ORDER BY score DESC LIMIT 20 * ?4
+    ORDER BY score DESC, v.seq DESC, passage LIMIT 20 * ?4
 )
 SELECT seq, passage, score FROM (
-    SELECT *, row_number() OVER (PARTITION BY seq ORDER BY score DESC) AS place FROM ranked)
-WHERE place <= 4 ORDER BY score DESC, seq DESC LIMIT ?4
+    SELECT *, row_number() OVER (PARTITION BY seq ORDER BY score DESC, passage) AS place FROM ranked)
+WHERE place <= 4 ORDER BY score DESC, seq DESC, passage LIMIT ?4
 
 -- name: contents
 -- What some events (a JSON array of sequences) say, with what verifies it, and their vectors.
