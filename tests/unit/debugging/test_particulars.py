@@ -46,6 +46,7 @@ FRAME = 'Traceback (most recent call last):\n  File "/srv/test_cart.py", line 7,
             {"package @x/got"},
         ),
         ("Could not load /a/node_modules/.pnpm/got@1/node_modules/got/a.js", {"package got"}),
+        (r"Could not load C:\a\node_modules\@x\got\a.js", {"package @x/got"}),
     ],
 )
 def test_a_text_states_what_tells_it_from_others_in_the_same_words(

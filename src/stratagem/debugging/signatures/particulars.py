@@ -124,7 +124,8 @@ def particulars(head: str, found: Headline, code_lines: str, text: str) -> froze
     stated += [f"port {port}" for port in _ports(head)]
     stated += [f"bound {bound}" for bound in _bounds(head)]
     # Those behind it ask for it.
-    stated += [f"package {found['name']}" for found in [_NODE_PACKAGE.search(head)] if found]
+    packages = [found["name"] for found in [_NODE_PACKAGE.search(head)] if found]
+    stated += ["package " + name.replace("\\", "/") for name in packages]
     stated += [f"exit {status}" for status in _exits(head, text)]
     stated += [f"thing {thing}" for thing in _things(head)]
     stated += _reasons(head)
