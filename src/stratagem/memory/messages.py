@@ -42,6 +42,8 @@ _WORDLESS: Final = (
     "redacted_thinking",
 )
 _THOUGHTS: Final = ("reasoning", "redacted_thinking", "thinking")
+# The same as fields beside a content.
+_THOUGHT_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "thinking"})
 _WORDLESS_PARTS: Final = frozenset({"inlineData", "inline_data"})
 # What blocks have beside their content.
 _MARKS: Final = frozenset(
@@ -151,14 +153,25 @@ def _block_text(block: Any) -> str | None:
 
 def _says_nothing(data: Mapping[str, Any]) -> bool:
     """Whether a message without words is for nobody: of tools or of thoughts alone, or empty."""
-    return _has_tools(data) or _has_only_thoughts(data) or not rest_of(data)
+    if _has_tools(data) or _has_only_thoughts(data):
+        return True
+    rest = rest_of(data)
+    if not isinstance(rest, Mapping):
+        return not rest
+    # What an API has nothing to say in is null: `"content": null, "refusal": null`.
+    return _THOUGHT_FIELDS.issuperset(name for name, value in rest.items() if value is not None)
 
 
 def _has_only_thoughts(data: Mapping[str, Any]) -> bool:
     """Whether a message without words has thoughts, and no other block but an empty text."""
     held = _field_of_blocks(data)
     blocks = _blocks_in(data[held]) if held is not None else ()
-    return bool(blocks) and all(_is_thought(each) or _block_text(each) == "" for each in blocks)
+    return bool(blocks) and all(_is_thought(each) or _is_blank(each) for each in blocks)
+
+
+def _is_blank(block: Any) -> bool:
+    text = _block_text(block)
+    return text is not None and not text.strip()
 
 
 def _is_thought(block: Any) -> bool:

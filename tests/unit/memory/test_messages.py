@@ -94,6 +94,9 @@ def test_a_call_of_a_tool_and_its_result_neither_ask_nor_answer(data: object) ->
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "Rain, perhaps."}]},
         {"role": "assistant", "content": [{"type": "reasoning"}, {"type": "text", "text": ""}]},
         {"role": "model", "parts": [{"text": "Rain, perhaps.", "thought": True}]},
+        {"role": "assistant", "content": [{"type": "thinking"}, {"type": "text", "text": "\n\n"}]},
+        {"role": "assistant", "content": "", "reasoning_content": "Rain, perhaps."},
+        {"role": "assistant", "content": None, "refusal": None},
         {"role": "assistant", "content": ""},
         {"role": "user", "text": " "},
     ],
@@ -107,6 +110,7 @@ def test_thoughts_alone_and_messages_without_words_neither_ask_nor_answer(data: 
     [
         ({"role": "assistant", "content": {"answer": 42}}, "answering"),
         ({"role": "assistant", "answer": 42}, "answering"),
+        ({"role": "assistant", "content": None, "refusal": "I can't."}, "answering"),
         ({"role": "user", "content": [{"type": "image", "source": {}}]}, "asking"),
     ],
 )
