@@ -203,6 +203,25 @@ class TestPool:
         pool.give(lent)
         pool.close()
 
+    def test_a_connection_comes_back_where_no_thread_can_be_started(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        pool = Pool(lambda: connect(server.address), idle_seconds=0.1)
+        connection = pool.take()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            pool.give(connection)
+
+        assert pool.take() is connection
+        pool.give(connection)
+        # The next that comes back has it closed in time.
+        assert eventually(lambda: connection.closed)
+        pool.close()
+
     def test_what_is_idle_for_long_is_closed(self, server: Server) -> None:
         pool = Pool(lambda: connect(server.address), idle_seconds=0.1)
         lent = [pool.take() for _ in range(3)]

@@ -141,10 +141,15 @@ class Pool:
             connection.close()
 
     def _sweep_later(self) -> None:
-        if self._sweeping is None and not self._closed:
-            self._sweeping = threading.Timer(self._idle_seconds, self._sweep)
-            self._sweeping.daemon = True
-            self._sweeping.start()
+        if self._sweeping is not None or self._closed:
+            return
+        sweeping = threading.Timer(self._idle_seconds, self._sweep)
+        sweeping.daemon = True
+        # Where no thread can be started the next connection that comes back tries again: what was
+        # done with this one is done.
+        with suppress(RuntimeError):
+            sweeping.start()
+            self._sweeping = sweeping
 
     def _sweep(self) -> None:
         """Close what was idle for long, and look again later where something is left."""
