@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import resources
@@ -20,6 +19,7 @@ from stratagem.surfaces.console.app import ROUTES
 from stratagem.surfaces.serving.settings import ConsoleKeys
 from tests.manifest import proves
 from tests.security.house import House, make_token, revoke, serving
+from tests.surfaces.serving import eventually
 
 HTML = {"accept": "text/html"}
 CODE = "the-code-that-was-printed"
@@ -534,10 +534,7 @@ def test_the_printed_address_opens_the_console_once_with_all_rights(open_house: 
     secret = re.search(r"strat_[\w-]+", made.text)
     assert secret
     # From now on everybody needs a token, and whoever opened the address is still in.
-    ends = time.monotonic() + 30
-    while second.get("/memory").status_code != 401 and time.monotonic() < ends:
-        time.sleep(0.05)
-    assert second.get("/memory").status_code == 401
+    eventually(lambda: second.get("/memory").status_code == 401)
     assert first.get("/memory").status_code == 200
     assert second.post("/signin", data={"token": secret[0]}).status_code == 303
 
