@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from statistics import fmean
+from time import sleep
 from typing import Final, NamedTuple
 
 import orjson
@@ -21,9 +22,13 @@ from stratagem.storage.sqlite.statements import SQL
 
 __all__ = ["BULK", "STORE"]
 
-_LIMIT: Final = 8.0
-_LOG_LIMIT: Final = 10.0
-_PLAIN_LIMIT: Final = 12.0
+_LIMIT: Final = 4.0
+_LIMIT_APART: Final = 12.0
+_LOG_LIMIT: Final = 4.0
+_PLAIN_LIMIT: Final = 6.0
+# Longer than commits of a burst are apart.
+_PAUSE_SECONDS: Final = 0.06
+_PAUSED: Final = 60
 _PER_ROUND: Final = 100
 _ROUNDS: Final = 20
 _BULK_SIZE: Final = 50_000
@@ -47,6 +52,7 @@ class _Single(NamedTuple):
     plain: Callable[[PlainSqlite], Operation[Entry]]
     limit: float | None
     note: str
+    apart: bool = False
 
 
 def _single(bench: Bench, dataset: Dataset, name: str, write: _Single) -> Figure:
@@ -54,7 +60,10 @@ def _single(bench: Bench, dataset: Dataset, name: str, write: _Single) -> Figure
     rounds = [fresh[at : at + _PER_ROUND] for at in range(0, len(fresh), _PER_ROUND)]
     plain = dataset.plain()
     with dataset.ours() as db:
-        pair = bench.clock.alternate(write.ours(db), write.plain(plain), rounds)
+        if write.apart:
+            pair = _measure_apart(bench, write.ours(db), write.plain(plain), fresh)
+        else:
+            pair = bench.clock.alternate(write.ours(db), write.plain(plain), rounds)
     plain.close()
     return Figure(
         "store",
@@ -69,6 +78,18 @@ def _single(bench: Bench, dataset: Dataset, name: str, write: _Single) -> Figure
         passed=pair.cpu_ratio <= write.limit if write.limit else None,
         note=write.note,
     )
+
+
+def _measure_apart(
+    bench: Bench, ours: Operation[Entry], plain: Operation[Entry], entries: list[Entry]
+) -> Pair:
+    """Time single writes, each after a pause."""
+    pair = Pair()
+    for entry in entries[:_PAUSED]:
+        sleep(_PAUSE_SECONDS)
+        bench.clock.ours(ours, [entry], pair.ours)
+        bench.clock.plain(plain, [entry], pair.plain)
+    return pair
 
 
 def _log(db: Stratagem) -> Operation[Entry]:
@@ -114,6 +135,13 @@ _SINGLE: Final[dict[str, _Single]] = {
         lambda plain: plain.put,
         _LIMIT,
         "one commit each, fast durability; plain: an insert, and one into FTS5",
+    ),
+    "one after a pause": _Single(
+        lambda db: lambda entry: db.memory.store(*entry),
+        lambda plain: plain.put,
+        _LIMIT_APART,
+        "the same; it is indexed in its own commit, and not with others",
+        apart=True,
     ),
     "a logged event of a session": _Single(
         _log, lambda plain: plain.put, _LOG_LIMIT, "the same; its context is indexed too"

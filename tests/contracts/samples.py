@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -192,6 +193,14 @@ def text_of(
     return text
 
 
+@contextmanager
+def searching(store: Store) -> Iterator[Reader]:
+    """Begin a snapshot in which all texts are indexed, as a search does."""
+    store.index_backlog(1.0)
+    with store.snapshot() as reader:
+        yield reader
+
+
 def matching(
     store: Store,
     word: str,
@@ -204,7 +213,7 @@ def matching(
     most: int = 100,
 ) -> list[int]:
     """Return the sequences of the texts that a search for one word finds, best first."""
-    with store.snapshot() as reader:
+    with searching(store) as reader:
         numbers = (
             None
             if spaces is None

@@ -25,6 +25,7 @@ from tests.contracts.samples import (
     matching,
     notes,
     rebuild,
+    searching,
     view,
 )
 
@@ -61,7 +62,7 @@ def _deleted(reader: Any) -> Any:
 def everything(store: Store) -> list[Any]:
     """Return all that the read models can be asked, in every view."""
     shown: list[Any] = []
-    with store.snapshot() as reader:
+    with searching(store) as reader:
         branches = reader.branches.all()
         shown += [
             branches,

@@ -21,6 +21,7 @@ from tests.contracts.samples import (
     matching,
     notes,
     rebuild,
+    searching,
     view,
 )
 
@@ -212,7 +213,7 @@ def test_scores_are_higher_for_better_matches(store: Store) -> None:
     weak = append(store, a_note("weak", "red " + "padding " * 30))
     strong = append(store, a_note("strong", "red"))
 
-    with store.snapshot() as reader:
+    with searching(store) as reader:
         found = reader.search.matches(
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )
@@ -225,7 +226,7 @@ def test_a_text_is_found_by_its_best_passage_first(store: Store) -> None:
     note = append(store, a_note("k", "blue fish\nred\nred red fish"))
     other = append(store, a_note("other", "red and a lot of words besides, of many kinds"))
 
-    with store.snapshot() as reader:
+    with searching(store) as reader:
         found = reader.search.matches(
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )
@@ -282,7 +283,7 @@ def test_passages_are_found_whichever_view_shows_them(store: Store) -> None:
     fork(store, "trial")
     own = append(store, a_note("other", "red"), branch="trial")
 
-    with store.snapshot() as reader:
+    with searching(store) as reader:
         found = _passages(reader, '"red"', limit=9)
         every = _passages(reader, '"red"', limit=None)
         best = _passages(reader, '"red"', limit=1)

@@ -395,7 +395,5 @@ def _search_note(found: Found, what_shows_all: str) -> str | None:
     notes = []
     if found.replaced:
         notes.append(f"Superseded and left out: {found.replaced}; {what_shows_all} shows them.")
-    if found.ranking.waiting:
-        waiting = found.ranking.waiting
-        notes.append(f"{waiting} texts have no vector yet; they are found by words only.")
+    notes += found.ranking.say_waiting()
     return " ".join(notes) or None

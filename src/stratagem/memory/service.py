@@ -426,10 +426,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             said.append(say_end(page.ended_at))
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
-        if ranking.waiting:
-            said.append(
-                f"{ranking.waiting} texts have no vector yet; they are found by words only."
-            )
+        said += ranking.say_waiting()
         if page.more and is_last:
             said.append(
                 f"A search shows its first {limits.SEARCH_OFFSET_MAX:,} hits; for others, search "

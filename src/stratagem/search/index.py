@@ -68,6 +68,8 @@ _BATCH = 256
 # background.
 _SETTLED_AT_ONCE = 2_000
 _SETTLING_SECONDS_MAX = 2.0
+# How long a search waits for other writers to index what they have left.
+_INDEXING_SECONDS_MAX = 1.0
 _TERM_COUNTS_MAX = 10_000
 # How many times the passages wanted are ranked, in case that a view hides some.
 _SPARE = 2
@@ -123,7 +125,8 @@ class Ranking:
 
     `terms` are those of the query; `asked` the selective ones among them. `best_passage` says which
     passage of a text matches best by its words, whether it was found or not, and None where none
-    does. `nearness` compares further texts with the query.
+    does. `waiting` texts have no vector yet, and `unindexed` ones could not be searched at all.
+    `nearness` compares further texts with the query.
     """
 
     found: list[Ranked]
@@ -132,7 +135,20 @@ class Ranking:
     mode: Literal["hybrid", "lexical"]
     best_passage: Callable[[int], int | None]
     waiting: int = 0
+    unindexed: int = 0
     nearness: Nearness | None = None
+
+    def say_waiting(self) -> list[str]:
+        """Say which texts were searched by words only, and which not at all."""
+        said = []
+        if self.waiting:
+            said.append(f"{self.waiting} texts have no vector yet; they are found by words only.")
+        if self.unindexed:
+            said.append(
+                f"{self.unindexed} texts were stored a moment ago and are not searched yet: "
+                "search again."
+            )
+        return said
 
 
 class Index:
@@ -262,7 +278,10 @@ class Index:
                 # Words that are common elsewhere, on other branches say, may be all there is here.
                 every = terms[: ranking.ASKED_TERMS_MAX]
                 self._weigh_words(best, every, self._count_matches(reader, every))
-            return Ranking(best.shares(), terms, asked, "lexical", best.passage_of)
+            unindexed = reader.search.unindexed_count()
+            return Ranking(
+                best.shares(), terms, asked, "lexical", best.passage_of, unindexed=unindexed
+            )
         assert self.embedder is not None
         meaning = _Meaning(vector, max(limit, ranking.SEMANTIC_DEPTH), nearest)
         found = self._compare(reader, scope, meaning, _Asked(asked, expected, limit))
@@ -281,7 +300,8 @@ class Index:
         waiting = reader.vectors.pending_count()
         near_words = nearness.Nearness(self.embedder, spoken, vector)
         passage_of = found.words.best_passage
-        return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, near_words)
+        unindexed = reader.search.unindexed_count()
+        return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, unindexed, near_words)
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -301,10 +321,11 @@ class Index:
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        """Begin a snapshot to search in, after short queues of texts have got their vectors.
+        """Begin a snapshot to search in, after the texts of a burst of writes have been indexed.
 
-        So a search sees the latest writes. A snapshot tells whether any texts wait, and mostly none
-        do: a server that was asked beforehand would be asked once more.
+        Short queues of texts get their vectors, too. So a search sees the latest writes. A snapshot
+        tells whether any texts wait, and mostly none do: a server that was asked beforehand would
+        be asked once more.
         """
         store, vectors = self._store, self._vectors
         assert store is not None, "texts are searched in a store"
@@ -312,9 +333,13 @@ class Index:
         with store.snapshot() as reader:
             known = vectors is None or vectors.belongs_to(reader.log)
             waiting = reader.vectors.pending_count() if settles else 0
-            if known and not waiting:
+            unindexed = 0 if store.read_only else reader.search.unindexed_count()
+            if known and not waiting and not unindexed:
                 yield reader
                 return
+        if unindexed:
+            store.index_backlog(_INDEXING_SECONDS_MAX)
+            waiting = store.reader().vectors.pending_count() if settles else 0
         if vectors is not None and not known:
             # What another thread has read meanwhile may be newer than that snapshot.
             vectors.check(store.reader())

@@ -633,6 +633,10 @@ class SearchReader(Protocol):
         """Return about how many passages the index holds."""
         ...
 
+    def unindexed_count(self) -> int:
+        """Return how many texts the last commits have left, which no search finds yet."""
+        ...
+
 
 class VectorReader(Protocol):
     """The vectors of texts, and the queue of texts that wait for one."""
@@ -881,6 +885,10 @@ class Transaction(Reader, Protocol):
         """Add events to the tip of a branch, and bring every read model up to date."""
         ...
 
+    def index_backlog(self) -> None:
+        """Index the texts that earlier commits have left."""
+        ...
+
     def receive(self, events: Sequence[Event]) -> None:
         """Take over whole transactions of another log; its first event replaces a new log's own.
 
@@ -929,6 +937,10 @@ class Store(Protocol):
             RequestReused: The request id was used before with other arguments.
             ReadOnly: The store was opened for reading only.
         """
+        ...
+
+    def index_backlog(self, wait_seconds: float) -> None:
+        """Index the texts that the last commits have left, unless others write for too long."""
         ...
 
     def log(self, after: int = 0) -> Iterator[Event]:

@@ -187,6 +187,9 @@ class PostgresStore(SqlStore):
     def log(self, after: int = 0) -> Iterator[Event]:
         yield from self._own_reader().log.events(after)
 
+    def index_backlog(self, wait_seconds: float) -> None:
+        """Nothing: texts are indexed in the commit that stores them."""
+
     def rebuild(self, progress: Progress) -> None:
         self._exclusively(lambda session: maintenance.replay_all(session, self, progress))
         self._cache.branches.clear()

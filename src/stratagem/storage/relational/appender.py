@@ -111,6 +111,10 @@ class Appender:
         """Write the rows of the read models that exist once for each transaction."""
         self._projector.end_transaction(self.head.sequence)
 
+    def index_backlog(self) -> None:
+        """Index the texts that earlier commits have left."""
+        self._projector.index_backlog()
+
     def post(self, branch: int, facts: Sequence[Fact]) -> None:
         """Put into the outbox what external read models have to be sent.
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch
+from stratagem.engine.records import Text
 from stratagem.storage.outbox import Registration
 
-__all__ = ["NameCache", "TextCache", "WriterCache"]
+__all__ = ["NameCache", "TextCache", "UnindexedText", "WriterCache"]
+
+# The sequence of a text, the text, and its context.
+UnindexedText: TypeAlias = tuple[int, Text, Sequence[str]]
 
 # How many characters of messages a writer remembers, and of how many sessions the newest messages.
 _TEXT_CHARS_MAX = 256_000
@@ -83,6 +90,9 @@ class WriterCache(NameCache):
         self.turn_texts = TextCache()
         # The newest messages of sessions, newest first, by space, session and branch.
         self.turns: dict[tuple[int, str, int], list[int]] = {}
+        # The texts that earlier commits have left to be indexed, by sequence, and None for those of
+        # other writers; None where that is not known.
+        self.unindexed: dict[int, UnindexedText | None] | None = None
 
     def add_turns(self, of: tuple[int, str, int], newest: list[int]) -> None:
         """Remember the newest messages of a session, in place of one that was added long ago."""
@@ -105,3 +115,4 @@ class WriterCache(NameCache):
         self.projections = None
         self.turn_texts.clear()
         self.turns.clear()
+        self.unindexed = None

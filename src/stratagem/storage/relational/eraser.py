@@ -15,8 +15,7 @@ from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import ValidationFailed
 from stratagem.storage.contract import PURGED_AT, Erased, RequestResult
-from stratagem.storage.relational import replay
-from stratagem.storage.relational.projector import CONTENT_PURGED
+from stratagem.storage.relational.projector import CONTENT_PURGED, fact_of
 from stratagem.storage.relational.session import NUMBER, Queries, Shape
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _copies(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[st
     """Return the patterns by which copies of some events are recognised."""
     values: list[Any] = []
     for sequence in named:
-        fact = replay.fact_of(transaction.log.page(sequence - 1, 1)[0])
+        fact = fact_of(transaction.log.page(sequence - 1, 1)[0])
         kind = transaction.kinds.find_record(fact.space.kind) if fact.space else None
         if fact.content is not None and kind is not None:
             values += [fact.content.get(name) for name in kind.erasable]

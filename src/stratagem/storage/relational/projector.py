@@ -25,6 +25,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Cut, Lineage
 from stratagem.engine.records import FACET_MARK, Link, Projection, Text
+from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.relational.branches import (
     BRANCH_CREATED,
@@ -32,11 +33,14 @@ from stratagem.storage.relational.branches import (
     BRANCH_MERGED,
     BRANCH_RESTORED,
 )
+from stratagem.storage.relational.cache import UnindexedText
 from stratagem.storage.relational.catalogue import group_tally
+from stratagem.storage.relational.log import LogRow
 from stratagem.storage.relational.session import NUMBER, Parameter, Shape
+from stratagem.storage.relational.verification import verify
 from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["BRANCH_EVENTS", "CONTENT_PURGED", "Fact", "Projector"]
+__all__ = ["BRANCH_EVENTS", "CONTENT_PURGED", "Fact", "Projector", "fact_of"]
 
 _VERSION_ROW = Shape[tuple[int, int, int, int | None]]()
 # The same, after the number of its subject.
@@ -67,6 +71,17 @@ class Fact(NamedTuple):
     content: Mapping[str, Any] | None
 
 
+def fact_of(row: LogRow) -> Fact:
+    """Return a row of the log as the read models need it, once it was found to be genuine."""
+    verify(row.content_row, row.space, row.key)
+    content = orjson.loads(row.payload) if row.payload is not None else None
+    # Whether it was the first event of its subject is looked up.
+    return Fact(
+        row.sequence, row.branch, row.kind, row.space_id, row.space, row.subject, row.key,
+        is_new=False, content=content,
+    )  # fmt: skip
+
+
 class _ReplacedVersion(NamedTuple):
     """The version that a fact replaces."""
 
@@ -76,8 +91,6 @@ class _ReplacedVersion(NamedTuple):
     expires_at: int | None
 
 
-# The sequence of a text, the text, and its context.
-_IndexedRow = tuple[int, Text, Sequence[str]]
 # A purged event leaves a version that shows nothing.
 _PURGED: Final = Projection(deleted=True)
 
@@ -92,7 +105,7 @@ class _Rows:
         self.links: list[tuple[int, bool, str, float, int, int]] = []
         self.numbers: list[tuple[int, str, float, int]] = []
         self.turns: list[tuple[int, str, int, int]] = []
-        self.texts: list[_IndexedRow] = []
+        self.texts: list[UnindexedText] = []
         self.vectors: list[tuple[int, str]] = []
 
 
@@ -100,10 +113,12 @@ class Projector:
     """Writes the projections of events into the read models.
 
     `embed`: texts get their vectors at once, where the embedder is loaded; otherwise they are
-    queued for them.
+    queued for them. `unindexed` are texts that are left for a later commit all the same.
     """
 
-    def __init__(self, writer: SqlWriter, *, embed: bool = True) -> None:
+    def __init__(
+        self, writer: SqlWriter, *, embed: bool = True, unindexed: Collection[int] = ()
+    ) -> None:
         self._writer = writer
         self._queries = writer.queries
         self._kinds = writer.kinds
@@ -111,6 +126,8 @@ class Projector:
         self._records = writer.records
         self._indexer = writer.indexer
         self._embed = embed
+        self._unindexed = unindexed
+        self._backlog = None if unindexed else writer.backlog
         # Live records by branch and kind, as changed by the transaction so far.
         self._tallies: dict[tuple[int, str], int] = {}
         # The newest versions of the group at hand, by branch and subject: those that are not in the
@@ -391,10 +408,68 @@ class Projector:
         if rows.vectors:
             self._writer.documents.add_own_vectors(rows.vectors)
         if rows.texts and self._indexer is not None:
-            self._write_texts(self._indexer, rows.texts, repeated)
+            if self._unindexed:
+                rows.texts = self._leave(rows.texts)
+            self._index(self._indexer, rows.texts, repeated)
+
+    def index_backlog(self) -> None:
+        """Index the texts that earlier commits have left."""
+        if self._indexer is not None:
+            self._index(self._indexer, (), {})
+
+    def _index(
+        self, indexer: Indexer, texts: Sequence[UnindexedText], repeated: Mapping[int, int]
+    ) -> None:
+        """Index texts, after those that earlier commits have left, or leave them as well."""
+        backlog = self._backlog
+        if backlog is not None:
+            if texts and not repeated and backlog.add(texts):
+                return
+            waiting = backlog.take(self._read_unindexed)
+            if waiting and repeated:
+                # Their vectors may be those to be copied.
+                self._write_texts(indexer, waiting, {})
+            elif waiting:
+                texts = [*waiting, *texts]
+        if texts:
+            self._write_texts(indexer, texts, repeated)
+
+    def _leave(self, texts: list[UnindexedText]) -> list[UnindexedText]:
+        """Note which texts are left for a later commit, and return the others."""
+        left = [(text[0],) for text in texts if text[0] in self._unindexed]
+        if left:
+            self._queries.run_many("insert_unindexed", left)
+        return [text for text in texts if text[0] not in self._unindexed]
+
+    def _read_unindexed(self, sequence: int) -> UnindexedText | None:
+        """Return a text that another writer has left, with the context that it was given."""
+        rows = self._writer.log.page(sequence - 1, 1)
+        try:
+            fact = fact_of(rows[0])
+        except (DatabaseCorrupt, IndexError):
+            # What was altered is found by nobody, and `doctor` says so; others write on.
+            return None
+        if fact.sequence != sequence or fact.content is None:
+            return None
+        meaning = self._kinds.project(fact.kind, fact.content, fact.key)
+        if meaning.text is None:
+            return None
+        return sequence, meaning.text, self._context_of(fact, meaning.session)
+
+    def _context_of(self, fact: Fact, session: str | None) -> Sequence[str]:
+        """Return the texts of the messages before one that was written earlier, nearest first."""
+        if session is None or fact.space is None or self._indexer is None:
+            return ()
+        spaces = self._context_spaces(fact.space.namespace)
+        sequences: list[int] = []
+        for cut in self._lineage(fact):
+            missing = self._indexer.context_window - len(sequences)
+            if missing > 0:
+                sequences += self._turns(spaces, session, cut, missing)
+        return self._texts_of(sequences)
 
     def _write_texts(
-        self, indexer: Indexer, texts: Sequence[_IndexedRow], repeated: Mapping[int, int]
+        self, indexer: Indexer, texts: Sequence[UnindexedText], repeated: Mapping[int, int]
     ) -> None:
         # Another process may have chosen another embedder: vectors of two cannot be compared.
         usable = self._embed and self._writer.settings.text("embedder") == indexer.embedder_name
@@ -417,7 +492,7 @@ class Projector:
             self._queries.run_many("insert_unembedded", waiting)
 
     def _documents(
-        self, indexer: Indexer, texts: Sequence[_IndexedRow], copied: Collection[int]
+        self, indexer: Indexer, texts: Sequence[UnindexedText], copied: Collection[int]
     ) -> list[tuple[int, IndexedText]]:
         """Return the documents of some texts, by sequence; no vector is made for copied ones."""
         fresh = [row for row in texts if row[0] not in copied] if copied else texts

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import orjson
-
 from stratagem.storage.contract import Progress
 from stratagem.storage.relational.log import PAGE, LogRow, SqlLog
-from stratagem.storage.relational.projector import Fact, Projector
-from stratagem.storage.relational.verification import verify
+from stratagem.storage.relational.projector import Projector, fact_of
 
-__all__ = ["fact_of", "replay"]
+__all__ = ["replay"]
 
 
 def replay(log: SqlLog, projector: Projector, progress: Progress) -> None:
@@ -26,17 +23,6 @@ def replay(log: SqlLog, projector: Projector, progress: Progress) -> None:
             after, ended = group[-1].sequence, group[0].at
         progress(after, total, "replaying the log")
     projector.end_transaction(after)
-
-
-def fact_of(row: LogRow) -> Fact:
-    """Return a row of the log as the read models need it, once it was found to be genuine."""
-    verify(row.content_row, row.space, row.key)
-    content = orjson.loads(row.payload) if row.payload is not None else None
-    # Whether it was the first event of its subject is looked up.
-    return Fact(
-        row.sequence, row.branch, row.kind, row.space_id, row.space, row.subject, row.key,
-        is_new=False, content=content,
-    )  # fmt: skip
 
 
 def _transactions(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:

@@ -111,3 +111,6 @@ class SqlSearch(ABC):
 
     @abstractmethod
     def text_count(self) -> int: ...
+
+    def unindexed_count(self) -> int:
+        return 0

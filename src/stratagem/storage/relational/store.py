@@ -125,6 +125,9 @@ class SqlStore(ABC):
     @abstractmethod
     def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased: ...
 
+    @abstractmethod
+    def index_backlog(self, wait_seconds: float) -> None: ...
+
     def counters(self) -> WriteCounters:
         return self._writers.counters
 

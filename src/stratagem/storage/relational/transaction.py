@@ -14,6 +14,8 @@ from stratagem.storage.relational.appender import Appender
 from stratagem.storage.relational.branches import SqlBranchWriter
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.receiver import Receiver
+from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.vectors import SqlVectorWriter
 from stratagem.storage.relational.verification import verify_payloads
 from stratagem.storage.relational.writer import SqlWriter
 
@@ -58,8 +60,6 @@ class SqlTransaction:
         self.catalogue = writer.catalogue
         self.listing = writer.listing
         self.changes = writer.changes
-        self.search = writer.search
-        self.vectors = writer.vectors
         self.vector_comparer = writer.vector_comparer
         self.outbox = writer.outbox
         self.settings = writer.settings
@@ -71,6 +71,22 @@ class SqlTransaction:
         self._first = head.sequence + 1
         self.wall, self.at = self._appender.begin(request, head)
         return self
+
+    @property
+    def search(self) -> SqlSearch:
+        """The full-text index, with the texts that earlier commits have left."""
+        self.index_backlog()
+        return self._writer.search
+
+    @property
+    def vectors(self) -> SqlVectorWriter:
+        """The vectors of texts, with those of the texts that earlier commits have left."""
+        self.index_backlog()
+        return self._writer.vectors
+
+    def index_backlog(self) -> None:
+        """Index the texts that earlier commits have left."""
+        self._appender.index_backlog()
 
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
         if self._request.check is not None:

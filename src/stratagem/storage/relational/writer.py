@@ -20,6 +20,7 @@ from stratagem.storage.relational.requests import SqlRequestWriter
 from stratagem.storage.relational.search import SqlSearch
 from stratagem.storage.relational.session import Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
+from stratagem.storage.relational.text_backlog import TextBacklog
 from stratagem.storage.relational.vectors import SqlVectorWriter
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class SqlWriter:
         documents: DocumentWriter,
         search: SqlSearch,
         settings: SqlSettingWriter,
+        backlog: TextBacklog | None = None,
         vectors: SqlVectorWriter | None = None,
         vector_comparer: VectorComparer | None = None,
     ) -> None:
@@ -77,6 +79,8 @@ class SqlWriter:
         self.adapters = adapters
         self.indexer = indexer
         self.documents = documents
+        # Where the store indexes several commits at once.
+        self.backlog = backlog
         self.kinds = kinds
         self.log = SqlLog(queries)
         self.branches = SqlBranches(queries, cache)

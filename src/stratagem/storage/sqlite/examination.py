@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["examine", "examine_unopened"]
 
 _COMPARED: Final = (
-    "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns",
+    "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "unindexed",
 )  # fmt: skip
 _READ_MODELS: Final = frozenset((*_COMPARED, "vectors", "unembedded", "texts", "terms"))
 _FINDINGS_MAX: Final = 100
@@ -227,12 +227,20 @@ def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
             fresh.execute("ATTACH ? AS source", (store.uri,))
             fresh.execute(SQL["text_vocabularies"])
             fresh.execute("BEGIN")
-            maintenance.replay(fresh, store, progress)
+            maintenance.replay(fresh, store, progress, unindexed=_find_unindexed(fresh))
             findings = list(_differences(fresh, progress))
             fresh.execute("ROLLBACK")
         finally:
             fresh.close()
     return findings
+
+
+def _find_unindexed(fresh: apsw.Connection) -> frozenset[int]:
+    """Return the texts that the last commits have left; none where that is damaged."""
+    try:
+        return frozenset(row[0] for row in fresh.execute(SQL["source_unindexed"]))
+    except _UNREADABLE:
+        return frozenset()
 
 
 def _differences(fresh: apsw.Connection, progress: Progress) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,10 +49,20 @@ def replay_all(connection: apsw.Connection, store: SqliteStore, progress: Progre
     bump_generation(connection)
 
 
-def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
-    """Write what every event of the log means into empty read models."""
+def replay(
+    connection: apsw.Connection,
+    store: SqliteStore,
+    progress: Progress,
+    *,
+    unindexed: Collection[int] = (),
+) -> None:
+    """Write what every event of the log means into empty read models.
+
+    Texts that are `unindexed` are left for a later commit.
+    """
     writer = store.writer(connection)
-    log_replay.replay(writer.log, Projector(writer, embed=False), progress)
+    projector = Projector(writer, embed=False, unindexed=unindexed)
+    log_replay.replay(writer.log, projector, progress)
 
 
 def bump_generation(connection: apsw.Connection) -> None:

@@ -51,6 +51,7 @@ _OF_STATE = frozenset(
         "spaces",
         "text_averages",
         "unembedded_count",
+        "unindexed_count",
         "vector_last",
         "versions_with_tag",
     )
@@ -307,6 +308,9 @@ class SqliteSearch(SqlSearch):
 
     def text_count(self) -> int:
         return IndexTotals.read(self._queries).passages
+
+    def unindexed_count(self) -> int:
+        return self._queries.number("unindexed_count")
 
 
 def _filter(

@@ -23,8 +23,16 @@ from stratagem.deferred_modules import defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import GENESIS, Event, Head
 from stratagem.engine.records import Kinds
-from stratagem.errors import StorageUnavailable
-from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
+from stratagem.errors import StorageUnavailable, StratagemError
+from stratagem.storage.contract import (
+    Erased,
+    Finding,
+    Indexer,
+    Progress,
+    Reader,
+    Transaction,
+    WriteRequest,
+)
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
@@ -45,6 +53,7 @@ from stratagem.storage.sqlite.passage_ranking import LengthCache
 from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watcher import Watcher
+from stratagem.storage.sqlite.write_bursts import WriteBursts
 from stratagem.storage.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
@@ -64,6 +73,10 @@ __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 
 # The files beside an open database; all of them are made again by need.
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
+
+# How long the end of a burst waits for other writers, before it leaves its texts to the next one.
+_BACKLOG_WAIT_SECONDS = 5.0
+_UPKEEP = WriteRequest("stratagem")
 
 # A thread that has led so many commits in a row is taken for the only one that writes.
 _COMMITS_IN_A_ROW = 3
@@ -129,6 +142,8 @@ class SqliteStore(SqlStore):
         # The thread that led the last commit, and how many it has led in a row.
         self._leader, self._led = 0, 0
         self._distrusts_writer = False
+        self._bursts = WriteBursts(self._end_burst)
+        self._has_backlog = False
         self._lengths = LengthCache()
         self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
@@ -168,10 +183,27 @@ class SqliteStore(SqlStore):
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
         self._refuse_read_only()
+        if self._has_backlog:
+            self._end_burst()
         with self._writers.leading, translating_errors(self.location), self.lock_file():
             self._last_commit = None
             self._head_to_write_after(self._writer)
             return work(self._writer)
+
+    def index_backlog(self, wait_seconds: float) -> None:
+        self._bursts.postpone()
+        self._end_burst(wait_seconds)
+
+    def _end_burst(self, wait_seconds: float = _BACKLOG_WAIT_SECONDS) -> None:
+        """Index what the last commits have left."""
+        if self.read_only or not self._writers.leading.acquire(timeout=wait_seconds):
+            return
+        try:
+            # Another process may have the lock, or the disk be full: searches go on without them.
+            with suppress(StratagemError):
+                self._commit([Ticket(_index_backlog, _UPKEEP)], wait_seconds)
+        finally:
+            self._writers.leading.release()
 
     @contextmanager
     def lock_file(self) -> Iterator[None]:
@@ -263,6 +295,14 @@ class SqliteStore(SqlStore):
         self._connections.add(connection)
         return connection
 
+    def close(self) -> None:
+        self._bursts.close()
+        if self._has_backlog:
+            # What cannot be indexed now is by whoever writes or searches next.
+            self._end_burst()
+            self._has_backlog = False
+        super().close()
+
     def _release(self) -> None:
         for connection in list(self._connections):
             with suppress(apsw.Error):
@@ -277,6 +317,8 @@ class SqliteStore(SqlStore):
         connections = list(self._connections)
         self._connections.clear()
         self._file_lock.close()
+        # The thread that awaits the end of a burst is not in this process, either.
+        self._bursts, self._has_backlog = WriteBursts(self._end_burst), False
         return connections
 
     def _thread_reader(self) -> _ThreadReader:
@@ -306,11 +348,13 @@ class SqliteStore(SqlStore):
                 path=self.location,
             )
 
-    def _commit(self, batch: list[Ticket]) -> None:
+    def _commit(self, batch: list[Ticket], wait_seconds: float | None = None) -> None:
         with self._translating:
             # As `lock_file` does, which takes as long as a statement: it is made of a generator.
             self._refuse_unusable()
-            self._file_lock.acquire(self._lock_wait_seconds)
+            self._file_lock.acquire(
+                self._lock_wait_seconds if wait_seconds is None else wait_seconds
+            )
             try:
                 self._commit_locked(batch)
             finally:
@@ -401,6 +445,9 @@ class SqliteStore(SqlStore):
             # every other writer.
             self._session_of(connection).execute("BEGIN IMMEDIATE")
             runner, head = self._begin_writing(connection)
+            backlog = runner.writer.backlog
+            assert backlog is not None, "a store in SQLite has one"
+            backlog.is_open = self._bursts.count()
             head = runner.run(batch, head)
             runner.writer.queries.session.execute("COMMIT")
             self._last_commit = _LastCommit(connection, connection.data_version(), runner, head)
@@ -408,6 +455,11 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        left = runner.writer.cache.unindexed
+        if left is not None:
+            self._has_backlog = bool(left)
+        if left:
+            self._bursts.await_end()
         self._settle(batch, runner.writer.cache)
 
     def _session_of(self, connection: apsw.Connection) -> SqlSession | apsw.Connection:
@@ -434,6 +486,10 @@ class SqliteStore(SqlStore):
             return runner, self._head_to_write_after(connection)
         self._watch_clock(connection, last.head)
         return last.runner, last.head
+
+
+def _index_backlog(transaction: Transaction) -> None:
+    transaction.index_backlog()
 
 
 def _state(path: str) -> tuple[int, int] | None:

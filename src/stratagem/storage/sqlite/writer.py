@@ -13,6 +13,7 @@ from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
 from stratagem.storage.relational.store import Adapters
+from stratagem.storage.relational.text_backlog import TextBacklog
 from stratagem.storage.relational.writer import SqlWriter
 from stratagem.storage.sqlite.connection import DAMAGE, checksum
 from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
@@ -39,6 +40,7 @@ def make_writer(
         adapters=adapters,
         indexer=indexer,
         documents=_SqliteDocuments(queries),
+        backlog=TextBacklog(queries, cache),
         search=SqliteSearch(queries),
         settings=_SealedSettings(queries, cache),
     )

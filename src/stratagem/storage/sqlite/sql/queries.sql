@@ -669,6 +669,22 @@ INSERT INTO turns (space, session, branch, seq) VALUES (?, ?, ?, ?)
 -- Index a passage of a text.
 INSERT INTO texts (rowid, title, body, context) VALUES (?1 << 8 | ?2, ?3, ?4, ?5)
 
+-- name: unindexed
+-- Texts that the last commits have left to be indexed, oldest first.
+SELECT seq FROM unindexed ORDER BY seq
+
+-- name: unindexed_count
+-- How many texts the last commits have left to be indexed.
+SELECT count(*) FROM unindexed
+
+-- name: insert_unindexed
+-- Leave a text to be indexed later.
+INSERT INTO unindexed (seq) VALUES (?)
+
+-- name: delete_unindexed
+-- All texts are indexed.
+DELETE FROM unindexed
+
 -- name: insert_vector
 -- Keep the vector of a text, with its checksum.
 INSERT OR IGNORE INTO vectors (seq, vector, checksum) VALUES (?, ?, ?)
@@ -808,6 +824,10 @@ SELECT * FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM source.{table})
 UNION ALL
 SELECT * FROM (SELECT * FROM source.{table} EXCEPT SELECT * FROM main.{table})
 LIMIT 1
+
+-- name: source_unindexed
+-- Texts that are to be indexed later in the database that is examined.
+SELECT seq FROM source.unindexed
 
 -- name: text_vocabularies
 -- Every occurrence of every term, in the index in use and in the one made anew.

@@ -104,6 +104,11 @@ CREATE TABLE vectors (
     checksum INTEGER
 ) STRICT;
 
+-- Texts of the last commits that are not in the index yet; they get their vectors with it.
+CREATE TABLE unindexed (
+    seq INTEGER PRIMARY KEY
+) STRICT;
+
 -- Texts that still wait for their vector.
 CREATE TABLE unembedded (
     seq INTEGER PRIMARY KEY

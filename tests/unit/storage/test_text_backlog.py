@@ -1,0 +1,386 @@
+"""Texts of a burst of commits are indexed together, and found by whoever searches before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import stratagem
+from stratagem import Stratagem
+from stratagem.errors import StratagemError, ValidationFailed
+from stratagem.storage.contract import Finding, Transaction, WriteRequest
+from stratagem.storage.relational import text_backlog
+from stratagem.storage.sqlite import write_bursts
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each commit follow the one before closely, and no burst end by itself."""
+    monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 600.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "m.db")
+
+
+@pytest.fixture
+def db(endless: None, path: str) -> Iterator[Stratagem]:
+    with stratagem.open(path) as opened:
+        opened.runtime.foundation.index.embedder.load()  # type: ignore[union-attr]
+        yield opened
+
+
+def store_each(db: Stratagem, *words: str) -> None:
+    for word in words:
+        db.memory.store(f"about-{word}", f"The {word} is in the harbour.")
+
+
+def waiting(db: Stratagem) -> int:
+    return db.runtime.foundation.store.reader().search.unindexed_count()
+
+
+def keys_of(db: Stratagem, query: str) -> set[str | None]:
+    return {hit.key for hit in db.memory.search(query, k=30) if query in str(hit.value)}
+
+
+def examine(db: Stratagem) -> list[Finding]:
+    return db.runtime.foundation.store.examine(lambda _done, _total, _what: None, None)
+
+
+def eventually(db: Stratagem, count: int) -> None:
+    began = time.monotonic()
+    while waiting(db) != count and time.monotonic() - began < 30:
+        time.sleep(0.01)
+    assert waiting(db) == count
+
+
+def begin_burst(db: Stratagem) -> None:
+    """Store texts until one of them waits to be indexed."""
+    for number in range(100):
+        store_each(db, f"w{number}")
+        if waiting(db):
+            break
+    assert waiting(db) == 1
+
+
+def test_a_burst_leaves_texts_until_somebody_searches(db: Stratagem) -> None:
+    begin_burst(db)
+
+    store_each(db, "ferry", "crane")
+
+    assert waiting(db) == 3
+    assert keys_of(db, "ferry") == {"about-ferry"}
+    assert waiting(db) == 0
+    assert keys_of(db, "crane") == {"about-crane"}
+
+
+def test_who_stores_and_searches_in_turn_leaves_next_to_nothing(db: Stratagem) -> None:
+    left = 0
+    for number in range(60):
+        store_each(db, f"boat{number}")
+        left += waiting(db)
+        assert f"about-boat{number}" in keys_of(db, f"boat{number}")
+
+    assert 0 < left < 6
+
+
+def test_texts_that_have_waited_have_vectors(db: Stratagem) -> None:
+    begin_burst(db)
+    store_each(db, "automobile")
+
+    answer = db.memory.search("the car at the port")
+
+    assert waiting(db) == 0
+    assert db.runtime.foundation.store.reader().vectors.pending_count() == 0
+    assert answer.note is None or "no vector" not in answer.note
+
+
+def test_a_full_backlog_is_indexed_by_the_commit_that_fills_it(
+    db: Stratagem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_backlog, "_TEXTS_MAX", 4)
+    begin_burst(db)
+
+    left = []
+    for number in range(5):
+        store_each(db, f"boat{number}")
+        left.append(waiting(db))
+
+    assert left == [2, 3, 0, 1, 2]
+    assert examine(db) == []
+
+
+def test_many_texts_or_a_long_one_take_those_that_wait_with_them(db: Stratagem) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+    db.memory.store("long", "harbour " * 1_000)
+    assert waiting(db) == 0
+
+    store_each(db, "crane")
+    db.memory.store(items=[{"key": f"k{number}", "value": "A buoy"} for number in range(100)])
+
+    assert waiting(db) == 0
+    assert examine(db) == []
+
+
+def test_another_handle_finds_what_a_burst_has_left(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+
+    with stratagem.open(path) as other:
+        assert keys_of(other, "ferry") == {"about-ferry"}
+        assert examine(other) == []
+    store_each(db, "crane")
+    assert keys_of(db, "crane") == {"about-crane"}
+    assert examine(db) == []
+
+
+def test_two_handles_leave_their_texts_to_each_other(db: Stratagem, path: str) -> None:
+    with stratagem.open(path) as other:
+        for each in (db, other):
+            begin_burst(each)
+            each.memory.search("nothing")
+        for number in range(100):
+            store_each(db if number % 3 else other, f"boat{number}")
+        assert waiting(db) > 1
+
+        for each in (db, other):
+            assert len(keys_of(each, "boat")) == 30
+            assert waiting(each) == 0
+            assert examine(each) == []
+
+
+def test_messages_that_another_handle_indexes_keep_their_context(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    for number in range(4):
+        said = {"role": "user", "content": f"Part {number} of the zebra story"}
+        db.memory.log("message", said, session="s")
+    db.memory.fork("trial")
+    for number in range(3):
+        said = {"role": "user", "content": f"Chapter {number} of the zebra story"}
+        db.memory.log("message", said, session="s", branch="trial")
+    assert waiting(db) == 8
+
+    with stratagem.open(path) as other:
+        keys_of(other, "zebra")
+
+        assert waiting(other) == 0
+        assert examine(other) == []
+
+
+def test_who_only_reads_says_what_it_could_not_search(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry", "crane")
+
+    with stratagem.open(path, read_only=True) as reader:
+        answer = reader.memory.search("ferry")
+        assert list(answer) == []
+        assert "3 texts were stored a moment ago" in (answer.note or "")
+        keys_of(db, "ferry")
+        answer = reader.memory.search("ferry")
+
+    assert "about-ferry" in [hit.key for hit in answer]
+    assert "a moment ago" not in (answer.note or "")
+
+
+def test_the_end_of_a_burst_indexes_what_it_has_left(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 0.5)
+    with stratagem.open(path, embedder="none") as db:
+        begin_burst(db)
+
+        eventually(db, 0)
+
+        store_each(db, "crane")
+        assert waiting(db) == 0
+
+
+def test_closing_indexes_what_is_left(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+    db.close()
+
+    with stratagem.open(path, read_only=True) as reader:
+        assert waiting(reader) == 0
+        assert keys_of(reader, "ferry") == {"about-ferry"}
+
+
+def test_a_commit_after_a_pause_leaves_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 0.0)
+    with stratagem.open(path, embedder="none") as db:
+        for number in range(10):
+            store_each(db, f"boat{number}")
+            assert waiting(db) == 0
+
+
+def test_what_a_killed_process_has_left_is_found(path: str) -> None:
+    script = f"""
+        import os, stratagem
+        from stratagem.storage.sqlite import write_bursts
+        write_bursts._PAUSE_SECONDS = 600.0
+        db = stratagem.open({path!r}, embedder="none")
+        for number in range(10):
+            db.memory.store(f"k{{number}}", f"Boat number {{number}} of the ferry line")
+        assert db.runtime.foundation.store.reader().search.unindexed_count() == 7
+        os.kill(os.getpid(), 9)
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
+    assert ended.returncode == -9
+
+    with stratagem.open(path, embedder="none") as db:
+        assert waiting(db) == 7
+        assert examine(db) == []
+        db.memory.store("one-more", "A crane")
+
+        assert waiting(db) == 0
+        assert keys_of(db, "ferry") == {f"k{number}" for number in range(10)}
+        assert examine(db) == []
+
+
+def test_work_that_fails_leaves_nothing(db: Stratagem) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+
+    def fail(_transaction: Transaction) -> None:
+        raise ValidationFailed("No.")
+
+    with pytest.raises(ValidationFailed):
+        db.runtime.foundation.store.write(fail, WriteRequest("tester"))
+    store_each(db, "crane")
+
+    assert keys_of(db, "ferry") == {"about-ferry"}
+    assert keys_of(db, "crane") == {"about-crane"}
+    assert examine(db) == []
+
+
+def test_a_transaction_that_searches_sees_what_is_left(db: Stratagem) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+
+    def count(transaction: Transaction) -> dict[str, int]:
+        return transaction.search.document_frequencies(["ferri"])
+
+    found = db.runtime.foundation.store.write(count, WriteRequest("tester"))
+
+    assert found == {"ferri": 1}
+
+
+def test_a_purge_erases_a_text_that_waits(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry", "crane")
+
+    db.memory.purge("about-ferry")
+
+    assert waiting(db) == 0
+    assert keys_of(db, "ferry") == set()
+    assert keys_of(db, "crane") == {"about-crane"}
+    assert examine(db) == []
+    assert b"ferry" not in Path(path).read_bytes()
+
+
+def test_merges_take_over_what_waits(db: Stratagem) -> None:
+    begin_burst(db)
+    db.memory.fork("trial")
+    for number in range(8):
+        db.memory.store(f"k{number}", f"The ferry number {number}", branch="trial")
+    assert waiting(db) == 9
+
+    db.memory.merge("trial", branch="default")
+
+    assert keys_of(db, "ferry") == {f"k{number}" for number in range(8)}
+    assert examine(db) == []
+
+
+def test_a_backup_and_a_rebuild_hold_what_waits(db: Stratagem, tmp_path: Path) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+
+    db.runtime.foundation.store.rebuild(lambda _done, _total, _what: None)
+
+    assert waiting(db) == 0
+    assert keys_of(db, "ferry") == {"about-ferry"}
+    assert examine(db) == []
+
+
+def test_doctor_finds_a_text_that_neither_waits_nor_is_indexed(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry")
+    with closing(apsw.Connection(path)) as damaged:
+        damaged.execute("DELETE FROM unindexed")
+
+    assert any("index" in finding.what for finding in examine(db))
+    db.runtime.foundation.store.repair(lambda _done, _total, _what: None)
+    assert keys_of(db, "ferry") == {"about-ferry"}
+
+
+def test_doctor_finds_what_waits_and_is_no_text(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    with closing(apsw.Connection(path)) as damaged:
+        damaged.execute("INSERT INTO unindexed VALUES (1), (99)")
+
+    assert [finding.what for finding in examine(db)] == [
+        "The read model unindexed differs from the log."
+    ]
+    keys_of(db, "harbour")
+    assert examine(db) == []
+
+
+def test_an_altered_text_that_waits_keeps_nobody_from_writing(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    store_each(db, "ferry", "crane")
+    with closing(apsw.Connection(path)) as damaged:
+        damaged.execute(
+            'UPDATE events SET payload = CAST(\'{"value":"other"}\' AS BLOB) '
+            "WHERE seq = (SELECT max(seq) - 1 FROM unindexed)"
+        )
+
+    with stratagem.open(path) as other:
+        store_each(other, "buoy")
+        assert keys_of(other, "buoy") == {"about-buoy"}
+        assert keys_of(other, "crane") == {"about-crane"}
+        with pytest.raises(StratagemError):
+            other.memory.recall("about-ferry")
+
+
+def test_a_search_does_not_wait_long_for_another_writer(
+    db: Stratagem, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stratagem.search.index._INDEXING_SECONDS_MAX", 0.2)
+    begin_burst(db)
+    store_each(db, "ferry")
+
+    with stratagem.open(path) as other, other.runtime.foundation.store.lock_file():  # type: ignore[attr-defined]
+        began = time.monotonic()
+        answer = db.memory.search("ferry")
+        took = time.monotonic() - began
+
+    assert took < 5
+    assert "2 texts were stored a moment ago" in (answer.note or "")
+    assert keys_of(db, "ferry") == {"about-ferry"}
+
+
+def test_threads_of_a_burst_lose_nothing(db: Stratagem) -> None:
+    def write(thread: int) -> None:
+        for number in range(20):
+            store_each(db, f"boat{thread}x{number}")
+            assert number % 7 or keys_of(db, f"boat{thread}x{number}")
+
+    with ThreadPoolExecutor(4) as threads:
+        for each in [threads.submit(write, thread) for thread in range(4)]:
+            each.result()
+
+    keys_of(db, "boat")
+    assert db.runtime.foundation.store.reader().search.text_count() == 80
+    assert waiting(db) == 0
+    assert examine(db) == []
