@@ -39,15 +39,18 @@ __all__ = [
     "GraphServiceFailed",
     "GuardrailBlocked",
     "GuardrailFailed",
+    "HostNotAllowed",
     "ImportRefused",
     "IncidentNotFound",
     "InternalFault",
     "InvalidInput",
     "LookupNotFound",
     "MergeConflict",
+    "MethodNotAllowed",
     "MissingRequired",
     "NotInTransaction",
     "OperationNotFound",
+    "OriginNotAllowed",
     "OutcomeNotFound",
     "PathNotFound",
     "PermissionDenied",
@@ -388,10 +391,33 @@ class StorageUnavailable(StratagemError):
 
 
 class RouteNotFound(StratagemError):
-    """The server has no route for this path, or not with this method."""
+    """The server has no route for this path."""
 
     code = "not_found"
     hint_default = "GET /api/openapi.json lists every route."
+
+
+class MethodNotAllowed(StratagemError):
+    """The server has this path, but not with this method."""
+
+    code = "method_not_allowed"
+    hint_default = "Use one of the methods that the header `Allow` lists."
+
+
+class HostNotAllowed(StratagemError):
+    """The `Host` of a request is none of the names under which the server is reached."""
+
+    code = "host_not_allowed"
+    hint_default = "Call the server by its own address, or have it started with --server-name."
+
+
+class OriginNotAllowed(StratagemError):
+    """A web page of another site sent the request."""
+
+    code = "origin_not_allowed"
+    hint_default = (
+        "Call it from a page of this server, or from a program, without the header `Origin`."
+    )
 
 
 class DatabaseNotFound(StratagemError):
@@ -655,6 +681,9 @@ TABLE: dict[str, Row] = {
     "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND", "arguments"),
     "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND", "arguments"),
     "not_found": Row(404, -32004, 3, "NOT_FOUND", "arguments"),
+    "method_not_allowed": Row(405, -32601, 2, "METHOD_NOT_ALLOWED", "arguments"),
+    "host_not_allowed": Row(403, -32003, 5, "HOST_NOT_ALLOWED", "caller"),
+    "origin_not_allowed": Row(403, -32003, 5, "ORIGIN_NOT_ALLOWED", "caller"),
     "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND", "arguments"),
     "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND", "arguments"),
     "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND", "arguments"),

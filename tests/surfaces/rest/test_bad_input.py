@@ -150,9 +150,41 @@ def test_a_catastrophic_pattern_cannot_hang_the_server(
 
 def test_a_foreign_page_is_refused(rest: Served) -> None:
     there = rest.client.get("/api/mcp/tools", headers={"origin": "https://evil.example"})
-    rebound = rest.client.get("/api/mcp/tools", headers={"host": "evil.example"})
+    embedded = rest.client.get("/health", headers={"sec-fetch-site": "cross-site"})
+    rebound = rest.client.get("/api/memory/strata_list", headers={"host": "evil.example"})
 
-    assert (there.status_code, rebound.status_code) == (403, 403)
+    for answer, code, field in (
+        (there, "ORIGIN_NOT_ALLOWED", "Origin"),
+        (embedded, "origin_not_allowed", "Sec-Fetch-Site"),
+        (rebound, "host_not_allowed", "Host"),
+    ):
+        body = answer.json()
+        named = body["error"] if isinstance(body["error"], dict) else body
+        assert (answer.status_code, body["code"]) == (403, code)
+        assert "not allowed" in body["message"]
+        assert "--server-name" in body["hint"]
+        assert named["details"]["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("PATCH", "/api/mcp/tools", "METHOD_NOT_ALLOWED"),
+        ("DELETE", "/health", "method_not_allowed"),
+        ("GET", "/api/memory/strata_recall", "method_not_allowed"),
+        ("PUT", "/static/console.css", "method_not_allowed"),
+        ("PUT", "/", "method_not_allowed"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_told_with_those_it_takes(
+    rest: Served, method: str, path: str, code: str
+) -> None:
+    answer = rest.client.request(method, path)
+
+    body = answer.json()
+    assert (answer.status_code, body["code"]) == (405, code)
+    assert answer.headers["allow"].split(", ")
+    assert body["hint"] == f"Use {answer.headers['allow']}."
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "--5", "٣", "1_000"])

@@ -23,7 +23,7 @@ from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.admission.stream_expiry import serve_while_authenticated
 from stratagem.surfaces.serving.console_paths import LIVE_PATH, is_console_path, is_open_path
 from stratagem.surfaces.serving.request_scope import LOG_FIELDS, PRINCIPAL
-from stratagem.surfaces.serving.responses import error_response
+from stratagem.surfaces.serving.responses import error_response, is_of_gateway
 from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = [
@@ -192,9 +192,7 @@ class AuthenticationMiddleware:
         self, error: StratagemError, scope: Scope, receive: Receive, send: Send
     ) -> None:
         path = scope["path"]
-        response = error_response(
-            error, enveloped=path.startswith("/api/mcp") or path == _METRICS_PATH
-        )
+        response = error_response(error, enveloped=is_of_gateway(path))
         if error.details.get("reason") == "missing":
             response = self._page(scope, response.status_code) or response
         if error.code == "unauthenticated":

@@ -45,6 +45,7 @@ from stratagem.surfaces.console.system_pages import SYSTEM_PAGES
 from stratagem.surfaces.console.tool_pages import TOOL_PAGES
 from stratagem.surfaces.console.visits import Console, Visit
 from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.methods import wrong_methods
 from stratagem.surfaces.serving.responses import error_response
 from stratagem.surfaces.serving.settings import ServerSettings
 
@@ -83,7 +84,7 @@ def application(
             Route(route.path, endpoint, methods=methods),
             Route(also, endpoint, methods=["GET"]),
         ]
-    return Router(paths, default=_NotFound(console))
+    return Router([*paths, *wrong_methods(paths)], default=_NotFound(console))
 
 
 def _endpoint(console: Console, route: PageRoute) -> Endpoint:

@@ -22,12 +22,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stratagem.answers import plural
-from stratagem.errors import StratagemError
+from stratagem.errors import RouteNotFound, StratagemError
 from stratagem.knowledge.context import relation_words
 from stratagem.surfaces.console import charts, value_views
 from stratagem.surfaces.console.pages import ConsolePage, Done
 from stratagem.surfaces.console.visits import Visit
-from stratagem.surfaces.serving.responses import success_response
+from stratagem.surfaces.serving.responses import error_response, success_response
 from stratagem.version import VERSION
 
 __all__ = ["error_page", "html", "keep_note", "plain_page", "render", "static_file", "wants_json"]
@@ -183,7 +183,8 @@ async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
     known = _static()
     if name not in known:
-        return Response("There is no such file.\n", 404, media_type="text/plain")
+        error = RouteNotFound(f"There is no file {name[:100]!r}.", hint="Begin at /.")
+        return error_response(error, enveloped=False)
     content, tag = known[name]
     age = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"
     headers = {**_HEADERS, "cache-control": age, "vary": "accept-encoding"}

@@ -31,9 +31,11 @@ from stratagem.surfaces.rest.routes import Route, all_routes
 from stratagem.surfaces.rest.sign_in import sign_in_routes
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
+from stratagem.surfaces.serving.methods import wrong_methods
 from stratagem.surfaces.serving.request_scope import PRINCIPAL
 from stratagem.surfaces.serving.responses import (
     error_response,
+    is_of_gateway,
     success_response,
     with_gateway_codes,
 )
@@ -68,7 +70,7 @@ def application(database: Database, authenticator: Authenticator) -> ASGIApp:
             for route in all_routes()
         ),
     ]
-    return Router([*paths, *_wrong_methods(paths)], default=_NotFound())
+    return Router([*paths, *wrong_methods(paths)], default=_NotFound())
 
 
 def _endpoint(
@@ -126,7 +128,7 @@ class _NotFound:
             if near
             else None,
         )
-        response = error_response(error, enveloped=_is_of_gateway(path))
+        response = error_response(error, enveloped=is_of_gateway(path))
         await response(scope, receive, send)
 
 
@@ -137,36 +139,6 @@ def _similar_paths(path: str) -> list[str]:
 @cache
 def _all_paths() -> list[str]:
     return sorted({route.path for route in all_routes()})
-
-
-class _WrongMethod:
-    """Answers a path that is there, asked for in a way that is not."""
-
-    def __init__(self, allowed: set[str]) -> None:
-        self._allowed = ", ".join(sorted(allowed))
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        error = RouteNotFound(
-            f"{scope['method']} is not allowed for {scope['path']}.",
-            allowed=self._allowed,
-            hint=f"Use {self._allowed}.",
-        )
-        response = error_response(error, enveloped=_is_of_gateway(scope["path"]), status=405)
-        response.headers["allow"] = self._allowed
-        await response(scope, receive, send)
-
-
-def _is_of_gateway(path: str) -> bool:
-    """Whether a path lies where answers and errors have the gateway's form."""
-    return path.startswith(("/api/mcp", "/api/auto-correction"))
-
-
-def _wrong_methods(paths: list[Path]) -> list[Path]:
-    """Return what takes the methods of each path that no route takes."""
-    allowed: dict[str, set[str]] = {}
-    for path in paths:
-        allowed.setdefault(path.path, set()).update(path.methods or ())
-    return [Path(path, _WrongMethod(methods)) for path, methods in allowed.items()]
 
 
 async def _health(_request: Request) -> Response:

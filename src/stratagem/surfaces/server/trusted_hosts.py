@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from stratagem.errors import HostNotAllowed, OriginNotAllowed, StratagemError
+from stratagem.surfaces.serving.responses import error_response, is_of_gateway
 
 __all__ = ["TrustedHosts", "allowed_hosts", "origins_of"]
 
@@ -21,6 +23,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _FOREIGN_SITES = frozenset({"cross-site", "same-site"})
 # Those of http and https, which clients leave out.
 _USUAL_PORTS = frozenset({"80", "443"})
+# So much of a foreign header is shown.
+_SHOWN_CHARS = 200
+_ALLOWS_NAME = "stratagem serve --server-name NAME:PORT"
 
 
 def allowed_hosts(host: str, port: int, more: Iterable[str]) -> list[str]:
@@ -62,24 +67,45 @@ class TrustedHosts:
         refusal = self._refusal(Headers(scope=scope)) if checked else None
         if refusal is None:
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
+        elif scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
+            response = error_response(refusal, enveloped=is_of_gateway(scope["path"]))
+            await response(scope, receive, send)
+        else:
             # Before it is accepted, closing is answered with 403.
             await send({"type": "websocket.close", "code": 1008})
-        else:
-            await PlainTextResponse(refusal, 403)(scope, receive, send)
 
-    def _refusal(self, headers: Headers) -> str | None:
-        hosts = [host.lower() for host in headers.getlist("host")]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return (
-                "This host is not allowed. To allow it: stratagem serve --server-name NAME:PORT\n"
-            )
+    def _refusal(self, headers: Headers) -> StratagemError | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return _foreign_host(hosts)
         origins = headers.getlist("origin")
-        if any(origin.lower() not in self._origins for origin in origins):
-            return "This origin is not allowed.\n"
+        foreign = [origin for origin in origins if origin.lower() not in self._origins]
+        if foreign:
+            return _foreign_page("Origin", foreign[0])
         if not origins and _is_embedded(headers):
-            return "This origin is not allowed: the request comes from a page of another site.\n"
+            return _foreign_page("Sec-Fetch-Site", headers["sec-fetch-site"])
         return None
+
+
+def _foreign_host(hosts: list[str]) -> HostNotAllowed:
+    shown = [host[:_SHOWN_CHARS] for host in hosts[:2]]
+    if len(shown) == 1:
+        words = f"The host {shown[0]!r} is not allowed."
+    else:
+        words = "A request must have one header `Host`: this is not allowed."
+    hint = f"Call the server by its own address. If the name is yours, allow it: {_ALLOWS_NAME}"
+    return HostNotAllowed(words, field="Host", given=shown, hint=hint)
+
+
+def _foreign_page(header: str, given: str) -> OriginNotAllowed:
+    shown = given[:_SHOWN_CHARS]
+    return OriginNotAllowed(
+        f"A page of another site sent this, which is not allowed ({header}: {shown}).",
+        field=header,
+        given=shown,
+        hint="Call from a page of this server, or from a program, without the header `Origin`. "
+        f"If the page is yours, allow the name of its host: {_ALLOWS_NAME}",
+    )
 
 
 def _is_embedded(headers: Headers) -> bool:

@@ -13,12 +13,17 @@ from starlette.responses import Response
 from stratagem.errors import TABLE, InternalFault, StratagemError
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["error_response", "success_response", "with_gateway_codes"]
+__all__ = ["error_response", "is_of_gateway", "success_response", "with_gateway_codes"]
 
 logger = logging.getLogger(__name__)
 
 # An answer is for one caller, whom a cookie may have named, and it is data, whatever it looks like.
 _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+def is_of_gateway(path: str) -> bool:
+    """Whether a path lies where answers and errors have the gateway's form."""
+    return path.startswith(("/api/mcp", "/api/auto-correction")) or path == "/metrics"
 
 
 def success_response(data: Any, *, enveloped: bool, status: int = 200) -> Response:
