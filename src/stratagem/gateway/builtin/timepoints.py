@@ -29,13 +29,20 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS_MAX: Final = 100_000_000_000
 _OFFSET: Final = re.compile(r"([+-])(\d{2}):?(\d{2})")
 _ORDERS: Final = re.compile(r"(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?:[ T].*)?")
+_ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _MONTH_NAME: Final = re.compile(
     r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
+)
+_CLOCK: Final = re.compile(r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?")
+# As mails have it: an offset, or one of the few zones that mails name; asctime has the year there.
+_AFTER_CLOCK: Final = re.compile(
+    r"(?:[+-]\d{4}|UTC?|GMT|Z|[AECMP][SD]T|\d{4})?(?: ?\([^()]*\))?", re.IGNORECASE
 )
 _DIRECTIVE: Final = re.compile(r"%(:z|.|$)", re.DOTALL)
 _READABLE: Final = frozenset("YmdHIMSfpAaBbjzyGVu%")
 _ZONE_HINT: Final = "Write a name such as Europe/Oslo, UTC, or an offset such as +02:00."
 _HINT: Final = "Write ISO 8601, such as 2026-03-01T12:00:00+01:00, or Unix seconds as a number."
+_ZONE_APART: Final = f"{_HINT} The name of a time zone is given by itself, as `timezone`."
 
 
 def zone(name: str, *, field: str) -> tzinfo:
@@ -80,11 +87,8 @@ def read(
         iso = None
     if iso is not None:
         return attach_zone(iso, default, field)
-    try:
-        # Without the name of a month the numbers would be taken in an order nobody gave.
-        found = parsedate_to_datetime(text) if _MONTH_NAME.search(text) else None
-    except (ValueError, TypeError, IndexError, OverflowError):
-        found = None
+    # Without the name of a month the numbers would be taken in an order nobody gave.
+    found = _read_mail_date(text, field) if _MONTH_NAME.search(text) else None
     if found is None:
         raise _unreadable(text, field)
     return attach_zone(found, default, field)
@@ -179,6 +183,29 @@ def _directive(moment: datetime, name: str, field: str) -> str:
     return shown[name]
 
 
+def _read_mail_date(text: str, field: str) -> datetime | None:
+    """Return the time of a date as mails have it, or None if it is none.
+
+    Raises:
+        ValidationFailed: What stands after the time is no offset.
+    """
+    text = _OFFSET.sub(r"\1\2\3", text)
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    clock = _CLOCK.search(text)
+    after = text[clock.end() :].strip() if clock else ""
+    if not _AFTER_CLOCK.fullmatch(after):
+        # The library reads it as if it were not there.
+        raise ValidationFailed(
+            f"`{field}`: {text[:64]!r} has {after[:32]!r} after the time, which is no offset.",
+            field=field,
+            hint=_ZONE_APART,
+        )
+    return found
+
+
 def _read_named_day(text: str, here: datetime) -> datetime | None:
     days = {"today": 0, "tomorrow": 1, "yesterday": -1}
     if text == "now":
@@ -222,12 +249,12 @@ def _by_pattern(text: str, pattern: str, field: str) -> datetime:
 
 
 def _unreadable(text: str, field: str) -> ValidationFailed:
-    if _ORDERS.fullmatch(text):
+    if _ORDERS.fullmatch(text) and not _ISO_DATE.match(text):
         return ValidationFailed(
             f"`{field}`: {text[:64]!r} does not say which number is the day and which the month.",
             field=field,
             hint="Write year-month-day, or say how with `format`: %d/%m/%Y or %m/%d/%Y.",
         )
     return ValidationFailed(
-        f"`{field}`: {text[:64]!r} is not a point in time.", field=field, hint=_HINT
+        f"`{field}`: {text[:64]!r} is not a point in time.", field=field, hint=_ZONE_APART
     )
