@@ -100,6 +100,7 @@ _EXAMPLES: Final = (
 )
 # The farthest that two time zones are apart.
 _ZONES_APART_MAX: Final = 26 * _HOUR
+_NO_ZONE_NAMES: Final = "names of time zones (CET, Europe/Oslo) are not read."
 _PRESENT: Final = "Leave it out, or write now, for the present."
 
 _INTEGER: Final = re.compile(r"-?[0-9]+")
@@ -129,6 +130,9 @@ _TIME_FIRST: Final = re.compile(rf"(?:at )?(.+?)(?: on)? ({_DAYS})")
 _TWELVE_HOURS: Final = re.compile(
     r"(0?[1-9]|1[0-2])(?::([0-9]{2}))?(?::([0-9]{2}))? ?([ap])\.?m\.?"
 )
+# Where words may begin that were written after a time.
+_WORD_BREAK: Final = re.compile(r"(?=[ \[(])|(?<=:[0-9]{2})(?=[a-z])")
+_CLOCK_ALONE: Final = re.compile(r"noon|midnight|[0-9]{1,2}(?::| ?[ap]\.?m\b)")
 _FUTURE: Final = re.compile(r"tomorrow\b.*|next .+|(?:in |\+ ?)(.+)|(.+) (?:from now|later)")
 _DAY_MONTH_YEAR: Final = re.compile(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{2}|[0-9]{4})\b.*")
 _YEAR_FIRST: Final = re.compile(r"([0-9]{4})[/.-]([0-9]{1,2})[/.-]([0-9]{1,2})\b.*")
@@ -214,6 +218,12 @@ class _Asked:
     def here(self) -> datetime:
         """Now, on the caller's clock."""
         return (_EPOCH + timedelta(microseconds=self.now)).astimezone(self.zone)
+
+    def as_given(self, words: str) -> str:
+        """Return words of the text in the case in which they were given."""
+        at = self.given.casefold().find(words)
+        found = self.given[at : at + len(words)]
+        return found if found.casefold() == words else words
 
     def refusal(self, why: str, hint: str) -> ValidationFailed:
         return ValidationFailed(
@@ -332,8 +342,12 @@ def _read_month(asked: _Asked) -> Moment | None:
 
 
 def _read_clock(asked: _Asked) -> Moment | None:
-    clock = _clock(asked.text.removeprefix("at "))
+    text = asked.text.removeprefix("at ")
+    clock = _clock(text)
     if clock is None:
+        # A bare number before a word is no time: `10 March`.
+        if _CLOCK_ALONE.match(text):
+            _refuse_rest(asked, asked.here.date(), text, "neither a day nor an offset")
         return None
     today = asked.here.date()
     at = _at_clock(asked, today, clock, named=True)
@@ -473,8 +487,10 @@ def _on_day(asked: _Asked, day: date, clock_text: str | None, *, named: bool) ->
         return _day_end(asked, day, named=named)
     clock = _clock(clock_text)
     if clock is None:
+        _refuse_rest(asked, day, clock_text, "no offset")
         raise asked.refusal(
-            f"has {clock_text!r} where a time of day belongs", "Write 14:00, 2pm, noon or midnight."
+            f"has {asked.as_given(clock_text)!r} where a time of day belongs",
+            f"Write 14:00, 2pm, noon or midnight; {_NO_ZONE_NAMES}",
         )
     return asked.instant(_at_clock(asked, day, clock, named=named), relative=named)
 
@@ -504,6 +520,24 @@ def _clock(text: str) -> time | None:
         return time.fromisoformat(f"0{text}" if text[1:2] == ":" else text)
     except ValueError:
         return None
+
+
+def _refuse_rest(asked: _Asked, day: date, text: str, why: str) -> None:
+    """Refuse a time of day with something after it, such as the name of a time zone."""
+    breaks = [found.start() for found in _WORD_BREAK.finditer(text)]
+    for end in reversed(breaks):
+        clock, rest = _clock(text[:end]), text[end:].strip()
+        if clock is not None:
+            break
+    else:
+        return
+    shown = asked.as_given(rest)
+    if clock.tzinfo is not None and not (rest[0].isdecimal() or rest[0] in "+-"):
+        hint = f"Leave {shown!r} out if the offset is right; {_NO_ZONE_NAMES}"
+    else:
+        bare = datetime.combine(day, clock.replace(tzinfo=None)).isoformat()
+        hint = f"Write {bare}Z for UTC, or an offset such as +01:00 for Z; {_NO_ZONE_NAMES}"
+    raise asked.refusal(f"has {shown!r} after the time, which is {why}", hint)
 
 
 def _at_clock(asked: _Asked, day: date, clock: time, *, named: bool) -> int:

@@ -38,7 +38,8 @@ def read_moment(text: object, *, field: str, zone: tzinfo) -> int | None:
             f"`{field}` must be a moment in ISO 8601; it was {str(text)[:100]!r}.",
             field=field,
             invalid_value=str(text)[:100],
-            hint="Write 2019, 2019-05, 2019-05-01 or 2019-05-01T12:00:00Z.",
+            hint="Write 2019, 2019-05, 2019-05-01 or 2019-05-01T12:00:00Z; in place of Z an offset "
+            "such as +01:00. Names of time zones are not read.",
         ) from error
 
 

@@ -368,6 +368,32 @@ def test_what_cannot_be_read_is_refused_in_words(words: str, why: str) -> None:
     assert why in refusal(words).message
 
 
+@pytest.mark.parametrize(
+    ("words", "zone_name"),
+    [
+        ("2026-01-05 14:30 CET", "CET"),
+        ("2026-01-05T14:30CET", "CET"),
+        ("2026-01-05T14:30:00[Europe/Oslo]", "[Europe/Oslo]"),
+        ("5 January 2026 2:30 pm America/New_York", "America/New_York"),
+        ("2026-01-05 14:30 UTC+2", "UTC+2"),
+        ("yesterday noon Pacific Time", "Pacific Time"),
+        ("2pm EST", "EST"),
+    ],
+)
+def test_a_time_zone_with_a_name_is_refused_with_what_is_read(words: str, zone_name: str) -> None:
+    refused = refusal(words)
+
+    assert f"has {zone_name!r} after the time" in refused.message
+    assert "+01:00" in refused.hint
+    assert "names of time zones (CET, Europe/Oslo) are not read" in refused.hint
+
+
+def test_a_name_beside_an_offset_is_to_be_left_out() -> None:
+    for words in ("Mon, 5 Jan 2026 14:00:00 +0100 (CET)", "2026-01-05T14:00+01:00[Europe/Oslo]"):
+        assert refusal(words).hint.startswith("Leave ")
+    assert not refusal("2026-01-05 14:00 UTC +2").hint.startswith("Leave ")
+
+
 def test_examples_are_given_for_unknown_words_and_all_of_them_work() -> None:
     examples = refusal("whenever").hint.removeprefix("Write ").removesuffix(".").split(", ")
     examples.remove("epoch microseconds")
