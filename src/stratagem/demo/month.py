@@ -61,11 +61,14 @@ def make_demo(
     )
     month = _Month(clock, chance, Path(path))
     # The port's server is started anew when it has changed.
-    for days in (range(1, _PORT_CHANGES), range(_PORT_CHANGES, DAYS + 1)):
-        with _open(settings) as month.runtime:
-            for day in days:
-                month.live(day)
-                progress(day, DAYS)
+    try:
+        for days in (range(1, _PORT_CHANGES), range(_PORT_CHANGES, DAYS + 1)):
+            with _open(settings) as month.runtime:
+                for day in days:
+                    month.live(day)
+                    progress(day, DAYS)
+    finally:
+        month.end_first_release()
     with _open(settings) as month.runtime:
         head = str(month.call("mara", "strata_status")["head"])
     return {"path": path, "events": int(head.partition(":")[0])}
@@ -103,7 +106,7 @@ class _Month:
         self._clock = clock
         self._chance = chance
         self._begin = clock.now()
-        self._release = path.with_name(f"{path.name}.port-release")
+        self._first_release = path.with_name(f"{path.name}.port-release-1")
         self._concepts: dict[str, str] = {}
         self._solutions: dict[tuple[str, int], str] = {}
 
@@ -348,21 +351,25 @@ class _Month:
         if day == 4:  # noqa: PLR2004 -- the port gives them tools
             self._add_port()
         if day == _PORT_CHANGES:
-            self._release.write_text("2", "utf-8")
+            self.end_first_release()
             self.call("operator", "server_refresh", name="port")
         for _ in range(0 if day % 7 in {6, 0} else self._chance.randrange(2, 7)):
             self._pass_minutes(9)
             self._execute(*self._chance.choice(_CALLS))
 
     def _add_port(self) -> None:
-        self._release.write_text("1", "utf-8")
+        self._first_release.touch()
         self.call(
             "mara",
             "server_add",
             name="port",
             command=sys.executable,
-            args=["-I", str(Path(tool_server.__file__)), str(self._release.absolute())],
+            args=["-I", str(Path(tool_server.__file__)), str(self._first_release.absolute())],
         )
+
+    def end_first_release(self) -> None:
+        """Remove the file that makes the port's server its first release."""
+        self._first_release.unlink(missing_ok=True)
 
     def _execute(self, tool: str, arguments: dict[str, Any]) -> None:
         # Calls that fail are part of the story.

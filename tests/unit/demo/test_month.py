@@ -59,3 +59,16 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
         make_demo(str(path), END)
 
     assert path.read_text("utf-8") == "mine"
+
+
+@proves("demo:month")
+def test_nothing_but_the_database_is_left_behind(tmp_path: Path) -> None:
+    make_demo(str(tmp_path / "demo.db"), END)
+
+    assert not list(tmp_path.glob("*port*"))
+    with stratagem.open(str(tmp_path / "demo.db")) as db:
+        answer = db.call(
+            "tool_execute",
+            {"toolName": "estimate_arrival", "arguments": {"nautical_miles": 90, "knots": 9}},
+        )
+    assert answer["result"] == {"hours": 10.0}
