@@ -363,6 +363,19 @@ class ImportRefused(StratagemError):
     code = "import_refused"
     hint_default = "Nothing was imported. Export the file again, or name its format."
 
+    @classmethod
+    def at(cls, place: str, error: Exception, **details: Any) -> ImportRefused:
+        """Return the refusal of a record at a place, with all that an error says about it."""
+        reason, hint = str(error), None
+        if isinstance(error, StratagemError):
+            reason = error.message
+            about = ("field", "place", "limit", "allowed")
+            details |= {name: error.details[name] for name in about if name in error.details}
+            if error.hint and error.hint != error.hint_default:
+                words = error.hint.replace("; nothing was written", "")
+                hint = f"Nothing was imported. {words}"
+        return cls(f"{place}: {reason.rstrip('.')}.", hint=hint, **details)
+
 
 class StorageBusy(StratagemError):
     """Another process locked the database for too long."""

@@ -70,7 +70,7 @@ def read(path: Path, redaction: Level) -> tuple[str, list[Record]]:
         try:
             records.append(reader.read_record(record))
         except ValidationFailed as error:
-            raise _refusal(path, number, error.message.rstrip(".")) from error
+            raise _refusal_of_record(path, number, error) from error
     return str(header.get("source", ""))[: limits.TITLE_CHARS_MAX], records
 
 
@@ -183,9 +183,11 @@ def _id(record: Mapping[str, Any], field: str) -> str:
 
 def _parse_line(path: Path, number: int, line: bytes) -> Content:
     try:
-        record = orjson.loads(line)
+        record = values.read_record(line)
     except orjson.JSONDecodeError as error:
         raise _refusal(path, number, f"it is not JSON: {error}") from error
+    except ValidationFailed as error:
+        raise _refusal_of_record(path, number, error) from error
     if not isinstance(record, dict):
         raise _refusal(path, number, "it is not an object")
     return record
@@ -198,6 +200,10 @@ def _check_end(path: Path, lines: list[bytes], end: Mapping[str, Any]) -> None:
     digest = hashlib.sha256(b"".join(line + b"\n" for line in lines[:-1])).hexdigest()
     if end.get("sha256", digest) != digest:
         raise _refusal(path, len(lines), "the lines before it were altered")
+
+
+def _refusal_of_record(path: Path, number: int, error: ValidationFailed) -> ImportRefused:
+    return ImportRefused.at(f"{path}, line {number}", error, path=str(path), line=number)
 
 
 def _refusal(path: Path, number: int, why: str) -> ImportRefused:

@@ -29,7 +29,18 @@ from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine.paths import Steps, render
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Json", "check", "check_text", "decode", "encode", "read", "same", "text_of", "title_of"]
+__all__ = [
+    "Json",
+    "check",
+    "check_text",
+    "decode",
+    "encode",
+    "read",
+    "read_record",
+    "same",
+    "text_of",
+    "title_of",
+]
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -103,6 +114,23 @@ def read(data: bytes) -> Json:
     # That parser makes a rounded float of it, which would be stored as if it had been given. It has
     # refused whatever this one could not read: more digits than a float can stand for.
     return cast("Json", json.loads(data))
+
+
+def read_record(data: bytes) -> Json:
+    """Read the JSON of a record from outside, all of which may be kept.
+
+    Raises:
+        orjson.JSONDecodeError: It is no JSON.
+        ValidationFailed: An integer in it is beyond 64 bits; the message says where.
+    """
+    record = read(data)
+    if _LONG_INTEGER.search(data):
+        for steps, node in _walk(record):
+            if type(node) is int and (problem := _integer_problem(node)):
+                in_field = type(record) is dict
+                field = str(steps[0]) if in_field else "record"
+                raise _refusal(field, steps[1:] if in_field else steps, *problem)
+    return record
 
 
 def same(one: object, other: object) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, get_args
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.engine import values
 from stratagem.errors import ImportRefused, StratagemError
 from stratagem.knowledge import checks
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES, fold_name
@@ -308,7 +309,7 @@ def _read_notes(path: Path) -> Bundle:
 def _add_own_note(bundle: Bundle, raw: str, own: re.Match[str], where: str) -> str:
     """Add a note that an export wrote, and return what it is called in the bundle."""
     try:
-        fields = orjson.loads(own[1])
+        fields: Any = values.read_record(own[1].encode("utf-8", "surrogatepass"))
     except orjson.JSONDecodeError as error:
         raise _InvalidRecord(f"its front matter is not complete JSON ({error.msg})") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("relations", []), list):
@@ -334,8 +335,7 @@ def _refuse_with_location(where: str) -> Iterator[None]:
     try:
         yield
     except (StratagemError, _InvalidRecord) as error:
-        reason = error.message if isinstance(error, StratagemError) else str(error)
-        raise ImportRefused(f"{where}: {reason.rstrip('.')}.", where=where) from error
+        raise ImportRefused.at(where, error, where=where) from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -345,7 +345,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         with _refuse_with_location(f"{path}, line {number}"):
             try:
-                record = orjson.loads(line)
+                record = values.read_record(line.encode("utf-8", "surrogatepass"))
             except orjson.JSONDecodeError as error:
                 raise _InvalidRecord(f"it is not complete JSON ({error.msg})") from error
             if not isinstance(record, dict):

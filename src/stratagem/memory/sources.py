@@ -109,7 +109,7 @@ def refuse_with_location(path: Path, line: int | None) -> Iterator[None]:
         details: dict[str, Any] = {"file": str(path), "reason": reason}
         if line:
             details["line"] = line
-        raise ImportRefused(f"{place}: {reason.rstrip('.')}.", **details) from error
+        raise ImportRefused.at(place, error, **details) from error
 
 
 def read_lines(path: Path, position: Position) -> Iterator[JsonLine]:
@@ -225,7 +225,7 @@ def _object(path: Path, number: int, data: bytes) -> dict[str, Any]:
         if len(data) >= _LINE_BYTES_MAX:
             raise InvalidRecord(f"it is longer than {_LINE_BYTES_MAX:,} bytes")
         try:
-            record = orjson.loads(data)
+            record = values.read_record(data)
         except orjson.JSONDecodeError as error:
             raise InvalidRecord(f"it is not complete JSON ({error.msg})") from error
         if not isinstance(record, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def written(db: Stratagem, path: Path, branch: str = "default") -> list[Line]:
 def rewritten(path: Path, lines: list[Line]) -> None:
     """Write a file as somebody would who edited it by hand."""
     lines = [*lines[:-1], {"type": "end", "lines": len(lines) - 1}]
-    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
 def counts(done: TransferResult) -> tuple[int, int, int, int]:
@@ -228,6 +229,7 @@ def left_out(number: int) -> Callable[[list[Line]], None]:
         (change(3, worked=1), 4),
         (change(3, at="yesterday"), 4),
         (change(3, at=-5), 4),
+        (change(3, at=2**64), 4),
         (change(3, lookup_id={}), 4),
         (change(3, solution_id="sol_of_nobody"), 4),
         (change(3, type="rumour"), 4),

@@ -22,6 +22,7 @@ from stratagem.engine.values import (
     decode,
     encode,
     read,
+    read_record,
     same,
     text_of,
     title_of,
@@ -364,6 +365,21 @@ def test_an_integer_that_cannot_be_stored_is_not_read_as_a_float(number: int) ->
     assert given == {"id": [number], "at": 0.12345678901234567890}
     with pytest.raises(ValidationFailed, match="beyond 64 bits"):
         encode(given)
+
+
+@pytest.mark.parametrize("number", [limits.INTEGER_MAX + 1, limits.INTEGER_MIN - 1])
+def test_a_record_with_an_integer_that_cannot_be_stored_is_refused_with_its_place(
+    number: int,
+) -> None:
+    for record, place in (
+        (b'{"a": {"b": [%d]}}', "`a` cannot be stored: $.b[0]"),
+        (b"[%d]", "$[0]"),
+    ):
+        with pytest.raises(ValidationFailed) as refusal:
+            read_record(record % number)
+        assert f"{place} is an integer beyond 64 bits" in refusal.value.message
+
+    assert read_record(b'{"%d": "%d", "n": %d.0}' % (number, number, number)) is not None
 
 
 def test_more_digits_than_a_float_can_stand_for_are_no_json() -> None:

@@ -250,6 +250,18 @@ def test_a_concept_is_known_by_its_name(db: Stratagem, tmp_path: Path) -> None:
             "ISO 8601",
         ),
         ([{"type": "concept"}, ["list"]], "no name"),
+        (
+            [
+                {
+                    "type": "concept",
+                    "concept_id": "a",
+                    "name": "N",
+                    "explanation": "e",
+                    "certainty_score": 2**64,
+                }
+            ],
+            "`certainty_score` cannot be stored: .* is an integer beyond 64 bits",
+        ),
     ],
 )
 def test_what_cannot_be_taken_is_refused_whole(

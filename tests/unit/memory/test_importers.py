@@ -442,6 +442,11 @@ def test_the_documents_of_chroma_are_read_without_chroma(cli: Cli, tmp_path: Pat
         ("a.json", '{"results": [{"memory": "x"}]}', "does not show"),
         ("a.json", "[1, 2]", "not a JSON object"),
         ("a.json", '[{"mapping": 3}]', "has no"),
+        (
+            "a.json",
+            '[{"id": "a", "memory": "x", "metadata": {"n": 18446744073709551616}}]',
+            "`imported` cannot be stored: $.metadata.n is an integer beyond 64 bits",
+        ),
         ("conversations.json", "[]", "not a JSON object"),
         ("a.zip", "PK no archive", "not complete JSON"),
         ("a.db", "SQLite format 3\0 damaged", "cannot be read"),

@@ -420,6 +420,10 @@ EVENT = {
         ({**GOOD, "expires": "2026-01-01T00:00:00"}, "offset"),
         ({**GOOD, "value": "x" * (limits.VALUE_BYTES_MAX + 1)}, "bytes"),
         ({"type": "entry", "key": "a", "namespace": "default"}, "no value"),
+        ({**GOOD, "value": {"ids": [1, 2**64]}}, "$.ids[1] is an integer beyond 64 bits"),
+        ({**GOOD, "imported": {"id": -(2**63) - 1}}, "`imported` cannot be stored: $.id"),
+        ({**EVENT, "data": 10**30}, "`data` cannot be stored: $ is an integer"),
+        ({**EVENT, "sequence": 2**70}, "`sequence` cannot be stored"),
         ({**EVENT, "event": None}, "event"),
         ({**EVENT, "timestamp": None}, "not a time"),
         ({**EVENT, "sequence": 0}, "sequence"),
@@ -460,6 +464,20 @@ def test_a_file_that_contradicts_itself_is_refused(
 
     with pytest.raises(ImportRefused, match=reason):
         load(db, file)
+
+
+def test_an_integer_beyond_64_bits_is_refused_with_its_field_and_what_to_do(
+    db: Stratagem, file: Path
+) -> None:
+    sealed(file, [header(entries=1), {**GOOD, "value": {"id": 2**64}}])
+
+    with pytest.raises(ImportRefused) as refusal:
+        load(db, file)
+
+    found = {name: refusal.value.details[name] for name in ("line", "field", "place")}
+    assert found == {"line": 2, "field": "value", "place": "$.id"}
+    assert str(limits.INTEGER_MAX) in refusal.value.message
+    assert refusal.value.hint == "Nothing was imported. Send it as text."
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "hello", "[1]", '{"some": "json"}'])

@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
+from stratagem.engine import values
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
 from stratagem.memory.importers.foreign_source import ForeignSource
@@ -198,7 +199,7 @@ def _zipped_documents(path: Path, name: str) -> list[Any]:
 
 def _loads(data: bytes, path: Path) -> Any:
     try:
-        return orjson.loads(data)
+        return values.read(data)
     except orjson.JSONDecodeError as error:
         raise ImportRefused(
             f"{path} is not complete JSON ({error.msg}).", file=str(path)

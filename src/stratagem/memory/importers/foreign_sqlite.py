@@ -7,9 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from stratagem.deferred_tuples import NamedTuple
+from stratagem.engine import values
 from stratagem.errors import ImportRefused
 from stratagem.storage.relational.statements import Statements
 
@@ -96,7 +95,7 @@ def _take_pending(found: dict[tuple[str, str], dict[str, Any]], row: dict[str, A
     if row["operation"] == _DELETE:
         found.pop(place, None)
         return
-    fields = orjson.loads(row["metadata"] or "{}")
+    fields: Any = values.read((row["metadata"] or "{}").encode())
     known = found.setdefault(place, {})
     known |= {name: value for name, value in fields.items() if value is not None}
 

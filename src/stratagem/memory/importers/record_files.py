@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
+from stratagem.engine import values
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
 from stratagem.memory.importers.foreign_source import ForeignSource
@@ -131,7 +132,7 @@ def mem0_records(document: Any) -> list[Mapping[str, Any]]:
 
 def _json(data: bytes, path: Path) -> Any:
     try:
-        return orjson.loads(data)
+        return values.read(data)
     except orjson.JSONDecodeError as error:
         raise ImportRefused(
             f"{path} is not complete JSON ({error.msg}).", file=str(path)
@@ -155,6 +156,6 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _loads(text: str) -> Any:
     try:
-        return orjson.loads(text)
+        return values.read(text.encode("utf-8", "surrogatepass"))
     except orjson.JSONDecodeError:
         return None

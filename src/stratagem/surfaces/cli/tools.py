@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from stratagem import limits
+from stratagem.engine import values
 from stratagem.errors import (
     TABLE,
     ExecutionFailed,
@@ -370,11 +371,9 @@ def _text_of(file: Path) -> str:
 
 
 def _arguments(text: str) -> Any:
-    import orjson
-
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
+        return values.read(text.encode("utf-8", "surrogatepass"))
+    except ValueError as error:
         raise InvalidInput(
             f"This is not JSON: {error}.", hint="""Quote it: '{"key": "value"}'."""
         ) from error

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
+from stratagem.engine import values
 from stratagem.errors import ValidationFailed
 
 __all__ = ["FormField", "form_fields", "read_form"]
@@ -110,7 +111,7 @@ def _read(field: FormField, text: str) -> Any:
     if field.kind in {"text", "long", "choice"}:
         return text
     try:
-        return orjson.loads(text)
+        return values.read(text.encode("utf-8", "surrogatepass"))
     except orjson.JSONDecodeError as error:
         words = {"number": "a number", "boolean": "true or false"}.get(field.kind, "JSON")
         raise ValidationFailed(

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from stratagem import limits
 from stratagem.deferred_tuples import NamedTuple
-from stratagem.engine import paths
+from stratagem.engine import paths, values
 from stratagem.engine.paths import Steps
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read_value(text: str, *, as_json: bool) -> Any:
     """
     # Browsers send lines as CRLF.
     plain = text.replace("\r\n", "\n")
-    return orjson.loads(plain) if as_json else plain
+    return values.read(plain.encode("utf-8", "surrogatepass")) if as_json else plain
 
 
 def brief(value: Any, chars: int = _BRIEF_CHARS) -> str:

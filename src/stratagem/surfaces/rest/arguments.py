@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 from starlette.requests import Request
 
+from stratagem.engine import values
 from stratagem.errors import InvalidInput, ValidationFailed
 from stratagem.operations import input_schema
 from stratagem.surfaces.rest.routes import Route, query_parameters
@@ -90,7 +91,7 @@ def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
         return _TRUE.get(text.casefold(), text)
     if kind == "object":
         try:
-            return orjson.loads(text)
+            return values.read(text.encode("utf-8", "surrogatepass"))
         except orjson.JSONDecodeError as error:
             raise ValidationFailed(f"`{name}` is a JSON object: {error}.", field=name) from error
     return text
