@@ -205,6 +205,23 @@ def test_a_namespace_is_deleted_at_once_and_restored(call: Call) -> None:
     ]
 
 
+@proves("namespace:delete")
+def test_a_namespace_that_is_misspelt_names_the_one_that_may_be_meant(call: Call) -> None:
+    call.store(key="a", value=1, namespace="projects")
+    call.log(event="tick", data=1, namespace="projectile")
+    before = call("strata_status")["head"].split(":")[0]
+
+    missed = call("strata_delete_namespace", name="projcts")
+    unlike = call("strata_delete_namespace", name="zebra")
+    gone = call("strata_delete_namespace", name="projects")
+    late = call("strata_restore_namespace", name="projcts", as_of="now")
+    then = call("strata_restore_namespace", name="Project", as_of=f"@{before}")
+
+    assert (missed["deleted"], missed["near"]) == (0, ["projects"])
+    assert then["near"] == ["projects"]
+    assert not any("near" in each for each in (unlike, gone, late))
+
+
 @proves("recall:near")
 def test_a_miss_names_near_keys_and_other_namespaces(call: Call) -> None:
     for key in ("user/name", "user/city", "project"):

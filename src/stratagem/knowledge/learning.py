@@ -13,6 +13,7 @@ from stratagem import limits
 from stratagem.answers import plural, read_cursor
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
+from stratagem.engine.likeness import nearest
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, learning_order
 from stratagem.knowledge.disputes import mark_disputes
@@ -45,6 +46,9 @@ from stratagem.storage.contract import Transaction
 __all__ = ["Learning"]
 
 _DONE: Final = "{} is known already"
+# To find who may have been meant by a learner; a page of names needs no more.
+_MARKS_READ: Final = 2_000
+_NEAR_MAX: Final = 3
 _UNREAD: Final = "Only the nearest prerequisites were read; there are more."
 
 
@@ -107,9 +111,12 @@ class Learning(Relationships):
             records = self._records(reader, branch, as_of, at)
             goal = records.concept(target, field="target")
             told = {each.id: each.name for each in records.concepts(given, field="known")}
-            told |= {each.id: each.name for each, _ in _known_by(records, name)}
+            marked = {each.id: each.name for each, _ in _known_by(records, name)}
+            told |= marked
+            unknown = None if marked else _note_unknown(records, learner)
             if goal.id in told:
-                return LearningPath(goal.name, [], _DONE.format(goal.name), [goal.name], name)
+                message = _DONE.format(goal.name)
+                return LearningPath(goal.name, [], message, [goal.name], name, note=unknown)
             walk = self._services.graph(reader, records.view, at).prerequisites(goal.id, told)
             concepts = [goal, *(each.concept for each in walk.found)]
             ids = [each.id for each in concepts]
@@ -132,6 +139,7 @@ class Learning(Relationships):
             note=_join(
                 _describe_mutual(concepts, cycle) if cycle else None,
                 _UNREAD if walk.more else None,
+                unknown,
             ),
         )
 
@@ -159,6 +167,7 @@ class Learning(Relationships):
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             found = records.concepts(given, field="concepts")
             marked = {each.id for each, _ in _known_by(records, name)}
+            unknown = None if marked else _note_unknown(records, learner)
             changed = [each.id for each in found if (each.id in marked) != known]
             kind = CONCEPT_LEARNT if known else CONCEPT_UNLEARNT
             drafts = [
@@ -172,7 +181,11 @@ class Learning(Relationships):
             ]
             if drafts:
                 transaction.append(records.view.branch, drafts)
-            return {"concepts": [each.name for each in found], "changed": len(changed)}
+            return {
+                "concepts": [each.name for each in found],
+                "changed": len(changed),
+                "note": unknown,
+            }
 
         arguments = {"concepts": given, "known": known, "learner": name}
         answer = self._change(work, "mark_known", arguments, branch, request_id)
@@ -199,9 +212,9 @@ class Learning(Relationships):
                 for concept, at in page.cut(found)
             ]
             mark_disputes(records, kept)
-        return page.results(
-            found[: page.read], kept, f"{name} knows {plural(len(found), 'concept')}"
-        )
+            unknown = None if found else _note_unknown(records, learner)
+        message = f"{name} knows {plural(len(found), 'concept')}"
+        return page.results(found[: page.read], kept, message, note=unknown)
 
     def _learner(self, name: str | None) -> str:
         return self._caller.actor if name is None else checks.learner(name)
@@ -217,6 +230,20 @@ def _known_by(records: ConceptRecords, learner: str) -> list[tuple[Concept, int]
         since[content["concept_id"]] = content.get("since", marks[each].at)
     concepts = records.by_id(list(since))
     return [(concepts[each], at) for each, at in since.items() if each in concepts]
+
+
+def _note_unknown(records: ConceptRecords, learner: str | None) -> str | None:
+    """Say who may have been meant by a learner who was named, and of whom nothing is known."""
+    if learner is None:
+        return None
+    catalogue, log = records.reader.catalogue, records.reader.log
+    marks = catalogue.with_facet_containing(records.view, LEARNER_FACET, "", limit=_MARKS_READ)
+    contents = log.contents(marks)
+    learners = {content_of(contents[each].payload)["learner"] for each in marks}
+    near = nearest(learner, learners - {learner}, _NEAR_MAX)
+    if not near:
+        return None
+    return f"Nothing was known to {learner!r}. Did you mean {' or '.join(map(repr, near))}?"
 
 
 def _passed_by(graph: BuiltInGraph, concept_ids: Sequence[str], known: dict[str, str]) -> list[str]:

@@ -36,7 +36,9 @@ class ListPosition:
         """Return what is on the page, of a list that was read from its beginning."""
         return list(found[self.begin : self.begin + self.limit])
 
-    def results(self, found: Sequence[object], kept: list[T], message: str) -> Results[T]:
+    def results(
+        self, found: Sequence[object], kept: list[T], message: str, note: str | None = None
+    ) -> Results[T]:
         """Return what is on the page, and where the next one begins, if there is one."""
         more = len(found) >= self.read
         return Results(
@@ -44,4 +46,5 @@ class ListPosition:
             message,
             truncated=more or None,
             next=str(self.begin + self.limit) if more else None,
+            note=note,
         )

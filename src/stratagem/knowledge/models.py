@@ -555,6 +555,7 @@ class KnownMarked(DisplayableResult):
     known: bool
     changed: int
     message: str
+    note: str | None = None
     success: bool = True
 
 

@@ -269,7 +269,7 @@ def _is_confirmed(given: Mapping[str, Any]) -> bool:
 
 
 def _say_marked(answer: Mapping[str, Any]) -> str:
-    return f"{answer['message']} ({answer['changed']} changed)."
+    return " ".join([f"{answer['message']} ({answer['changed']} changed).", *_notes(answer)])
 
 
 def _say_known(answer: Mapping[str, Any]) -> str:

@@ -588,7 +588,7 @@ def say_deleted(answer: Mapping[str, Any]) -> str:
     """Say what was forgotten with a namespace, and how it comes back."""
     name, kept = answer["namespace"], answer["events"]
     if not answer["deleted"]:
-        return f"The namespace {name!r} has no entries."
+        return f"The namespace {name!r} has no entries.{_did_you_mean(answer)}"
     said = [f"Forgot {plural(answer['deleted'], 'entry')} of {name!r}."]
     if kept:
         said.append(f"{plural(kept, 'logged event')} stay{'s' if kept == 1 else ''}.")
@@ -598,10 +598,16 @@ def say_deleted(answer: Mapping[str, Any]) -> str:
     return " ".join([*said, f"{restoring} brings them back."])
 
 
+def _did_you_mean(answer: Mapping[str, Any]) -> str:
+    near = answer.get("near")
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def _say_restored(answer: Mapping[str, Any]) -> str:
     said = f"Restored {plural(answer['restored'], 'entry')} of {answer['namespace']!r}."
     if not answer["restored"] and not answer["kept"]:
         said = f"Nothing was restored: {answer['namespace']!r} had no entries at that moment."
+        said += _did_you_mean(answer)
     if not answer["kept"]:
         return said
     verb = "was" if answer["kept"] == 1 else "were"

@@ -228,7 +228,8 @@ class NamespaceDeleted(DisplayableResult):
     """The entries of a namespace were forgotten together.
 
     `before` is the moment just before, for `as_of` and for restoring the namespace. `events` is how
-    many logged events stay: what has happened cannot be forgotten.
+    many logged events stay: what has happened cannot be forgotten. Where there were no entries,
+    `near` are namespaces of similar names that have some.
     """
 
     namespace: str
@@ -237,6 +238,7 @@ class NamespaceDeleted(DisplayableResult):
     before: str | None = None
     version: int | None = None
     timestamp: str | None = None
+    near: list[str] | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -244,6 +246,7 @@ class NamespaceRestored(DisplayableResult):
     """The entries that a namespace had at a moment, and has no more, were stored again.
 
     `kept` is how many were left as they are, because something is stored under their keys now.
+    Where there were none, `near` are namespaces of similar names that had some.
     """
 
     namespace: str
@@ -251,6 +254,7 @@ class NamespaceRestored(DisplayableResult):
     kept: int
     version: int | None = None
     timestamp: str | None = None
+    near: list[str] | None = None
 
 
 @dataclass(slots=True, repr=False)

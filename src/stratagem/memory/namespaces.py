@@ -15,9 +15,11 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments
 from stratagem.engine.events import Draft
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import View
 from stratagem.memory.entries import check_names, is_expired
-from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, entries
+from stratagem.memory.kinds import ENTRY, ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, entries
+from stratagem.memory.listing import live_namespaces
 from stratagem.memory.models import NamespaceDeleted, NamespaceRestored
 from stratagem.parameters import BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
@@ -34,6 +36,7 @@ Before = Annotated[
 ]
 # As many are read, and written, at a time; all of them in one transaction.
 _AT_ONCE: Final = 1_000
+_NEAR_MAX: Final = 3
 
 
 class Namespaces(BoundSystem):
@@ -60,7 +63,9 @@ class Namespaces(BoundSystem):
             )
             answer = {"namespace": where, "deleted": len(drafts), "events": events}
             last = _append_all(transaction, on, drafts)
-            return answer | ({"before": f"@{head}", **_at(last)} if last else {})
+            if last is None:
+                return answer | _near(transaction, view, where)
+            return answer | {"before": f"@{head}", **_at(last)}
 
         arguments = {"namespace": where, "branch": on}
         return NamespaceDeleted(
@@ -111,6 +116,8 @@ class Namespaces(BoundSystem):
                 "kept": len(past) - len(lost),
             }
             last = _append_all(transaction, on, drafts)
+            if not past:
+                return answer | _near(transaction, then, where)
             return answer | (_at(last) if last else {})
 
         arguments = {"namespace": where, "as_of": as_of, "branch": on}
@@ -127,6 +134,12 @@ class Namespaces(BoundSystem):
 
 def _check(namespace: str) -> str:
     return check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
+
+
+def _near(reader: Reader, view: View, empty: str) -> dict[str, Any]:
+    """Return which namespaces with entries have a name like that of one without."""
+    near = nearest(empty, live_namespaces(reader, view, (ENTRY,), besides=empty), _NEAR_MAX)
+    return {"near": near} if near else {}
 
 
 def _all_entries(reader: Reader, view: View, namespace: str) -> Iterator[ListedKey]:

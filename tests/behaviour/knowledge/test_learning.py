@@ -113,6 +113,26 @@ def test_what_a_learner_knows_branches_and_travels_in_time(call: Knowing) -> Non
     assert call.names("list_known", learner="Mia") == ["B"]
 
 
+@proves("learning:known")
+def test_a_learner_who_is_misspelt_may_be_another(call: Knowing) -> None:
+    chain(call, "AB")
+    call("mark_known", concepts=["A"], learner="jonas")
+
+    for answer in (
+        call("list_known", learner="Jonsa"),
+        call("get_learning_path", target="B", learner="Jonsa"),
+        call("mark_known", concepts=["B"], learner="Jonsa", known=False),
+    ):
+        assert answer["note"] == "Nothing was known to 'Jonsa'. Did you mean 'jonas'?"
+    for answer in (
+        call("list_known"),
+        call("list_known", learner="jonas"),
+        call("list_known", learner="Mia"),
+        call("mark_known", concepts=["B"], learner="jonas"),
+    ):
+        assert "note" not in answer
+
+
 @proves("knowledge:names")
 def test_a_name_stands_for_its_concept_and_an_ambiguous_one_is_asked_about(call: Knowing) -> None:
     loops = call.concept("For Loops")
