@@ -171,6 +171,26 @@ def test_links_come_in_the_order_of_their_records_the_strongest_first(
         assert names(reader, [each.other for each in found]) == ["d", "e", "d", "c"]
 
 
+@pytest.mark.parametrize("by", [None, (True, "foot")])
+def test_a_limit_takes_the_strongest_links_of_the_first_records(
+    store: Store, by: tuple[bool, str] | None
+) -> None:
+    keys = "cdefghij"
+    append(store, *(a_place(key) for key in f"ab{keys}"))
+    append(store, a_road("ac", width=0.5), *(a_road(f"a{key}", width=0.1) for key in keys[1:]))
+    append(store, *(a_road(f"b{key}", width=at / 10) for at, key in enumerate(keys, 1)))
+
+    with store.snapshot() as reader:
+        numbers = reader.records.subjects(PLACES, ["a", "b"])
+        asked = [numbers["b"], numbers["a"]]
+        found = {
+            limit: reader.catalogue.links(view(reader), asked, by=by, limit=limit)
+            for limit in (3, 9)
+        }
+        assert names(reader, [each.other for each in found[3]]) == ["j", "i", "h"]
+        assert names(reader, [each.other for each in found[9]]) == [*keys[::-1], "c"]
+
+
 def test_links_can_be_narrowed_bounded_and_counted(store: Store) -> None:
     append(store, *(a_place(key) for key in "abc"))
     append(store, a_road("ab"), a_road("ac"), a_road("ca", "rail"))

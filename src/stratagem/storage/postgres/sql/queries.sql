@@ -432,24 +432,32 @@ ORDER BY v.seq DESC LIMIT $5
 
 -- name: linked
 -- What can be reached from some nodes (an array of subjects) in a view, either way; in the order of
--- these nodes.
+-- these nodes. Each node is ordered by itself, as the index is: so a limit takes the strongest, and
+-- ends the search.
 SELECT node, outgoing, label, weight, seq, other FROM (
-    SELECT w.place, l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+    SELECT w.place, found.*
     FROM unnest($3::bigint[]) WITH ORDINALITY w (node, place)
-    JOIN links l ON l.workspace = $1 AND l.node = w.node
-    JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
-    WHERE {visible} LIMIT nullif($4, -1)) few
+    CROSS JOIN LATERAL (
+        SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+        FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+        WHERE l.workspace = $1 AND l.node = w.node AND {visible}
+        ORDER BY l.outgoing, l.label, l.weight DESC, l.seq LIMIT nullif($4, -1)) found
+    LIMIT nullif($4, -1)) few
 ORDER BY place, outgoing, label, weight DESC, seq
 
 -- name: linked_by
 -- What can be reached from some nodes (an array of subjects) in a view, by one kind of link; in the
--- order of these nodes, the strongest of each first.
+-- order of these nodes, the strongest of each first, as in `linked`.
 SELECT node, outgoing, label, weight, seq, other FROM (
-    SELECT w.place, l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+    SELECT w.place, found.*
     FROM unnest($3::bigint[]) WITH ORDINALITY w (node, place)
-    JOIN links l ON l.workspace = $1 AND l.node = w.node AND l.outgoing = $5 AND l.label = $6
-    JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
-    WHERE {visible} LIMIT nullif($4, -1)) few
+    CROSS JOIN LATERAL (
+        SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+        FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+        WHERE l.workspace = $1 AND l.node = w.node AND l.outgoing = $5 AND l.label = $6
+            AND {visible}
+        ORDER BY l.weight DESC, l.seq LIMIT nullif($4, -1)) found
+    LIMIT nullif($4, -1)) few
 ORDER BY place, weight DESC, seq
 
 -- name: strongest_links
