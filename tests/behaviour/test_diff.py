@@ -194,6 +194,23 @@ def test_a_diff_of_the_past_compares_what_was_there_then(call: Call) -> None:
     assert [each["key"] for each in answer["results"]] == ["early"]
 
 
+@proves("diff:past")
+def test_a_diff_of_a_moment_before_a_branch_says_that_it_did_not_exist(call: Call) -> None:
+    before = call.store(key="a", value=1)["version"]
+    call.branch(action="fork", name="trial")
+    call.branch(action="create", name="empty")
+
+    forked = call.branch(action="diff", compare="trial", as_of=f"@{before}")
+    created = call.branch(action="diff", compare="empty", as_of=f"@{before}")
+
+    assert forked["results"] == []
+    assert forked["note"].startswith("There was no branch 'trial' yet: it was begun at ")
+    assert forked["note"].endswith("is shown as what 'default' was then.")
+    assert created["ours"] == 1
+    assert created["note"].endswith("is shown as empty.")
+    assert "note" not in call.branch(action="diff", compare="trial")
+
+
 @proves("diff:any-two")
 def test_unrelated_branches_can_be_compared(call: Call) -> None:
     call.store(key="k", value=1)

@@ -367,6 +367,7 @@ class BranchOperations(BoundSystem):
                 for change in listed.read(reader, comparison, counts)
             ]
             own_events, events = branch_merge.count_events(reader, here, there)
+            note = _note_unborn(reader, here, there)
         theirs, sides = Counter[str](), Counter[str]()
         for group, count in counts.items():
             sides[group.side] += count
@@ -382,6 +383,7 @@ class BranchOperations(BoundSystem):
             events=events,
             ours_events=own_events,
             results=changes,
+            note=note,
         )
 
     def _compare(self, reader: Reader, here: View, there: View) -> BranchComparison:
@@ -562,6 +564,17 @@ class BranchOperations(BoundSystem):
             parent=parent.name if parent else None,
             forked_at=branch.fork_sequence,
         )
+
+
+def _note_unborn(reader: Reader, *views: View) -> str | None:
+    """Say of views that are older than their branches what they show in place of these."""
+    said = []
+    for branch in {view.branch: None for view in views if view.limit < view.branch.id}:
+        begun = f"it was begun at {moments.iso(reader.log.time_of(branch.id) or 0)} (@{branch.id})"
+        parent = None if branch.parent is None else reader.branches.by_id(branch.parent)
+        shown = f"as what {parent.name!r} was then" if parent else "as empty"
+        said.append(f"There was no branch {branch.name!r} yet: {begun} and is shown {shown}.")
+    return " ".join(said) or None
 
 
 def _as_answer(info: BranchInfo, *, deleted: bool | None) -> dict[str, Any]:

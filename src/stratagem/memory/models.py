@@ -580,7 +580,7 @@ class Diff(DisplayableResult):
     `added`, `removed` and `changed` count the changes of the other branch since the common base,
     which a merge would bring; `ours` counts those of this branch alone, and `both` the records that
     both changed. `events` counts the logged events that a merge would bring, `ours_events` those
-    that only this one has.
+    that only this one has. `note` says that one of them did not exist yet at that moment.
     """
 
     branch: str
@@ -593,6 +593,7 @@ class Diff(DisplayableResult):
     events: int
     ours_events: int
     results: list[Change]
+    note: str | None = None
 
 
 @dataclass(slots=True, repr=False)
