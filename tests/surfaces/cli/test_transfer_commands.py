@@ -110,3 +110,25 @@ def test_a_dash_exports_to_stdout(cli: Cli, tmp_path: Path) -> None:
     assert other("debug", "import", "incidents").startswith("Imported 1 incident, 1 solution")
     assert not Path("-").exists()
     assert "Name a file" in cli.refused("export", "-", "--rescue", code=2)
+
+
+def test_an_import_reads_stdin(filled: Cli, tmp_path: Path) -> None:
+    other = Cli(tmp_path / "other.db")
+    exported = filled("export", "-")
+
+    said = other("import", "-", given=exported)
+    facts = other("knowledge", "import", "-", given=filled("knowledge", "export", "-"))
+    fixes = other("debug", "import", "-", given=filled("debug", "export", "-"))
+
+    assert said == "Imported stdin (stratagem) into default: 1 new entry, 1 new event.\n"
+    assert (facts[:14], fixes[:8]) == ("Imported stdin", "Imported")
+    assert other.json("recall", "city")["tags"] == ["north"]
+    cut = json.loads(other.run("import", "-", "--json", given=exported[:-50]).stdout)
+    assert cut["details"]["file"] == "stdin"
+    assert cut["message"].startswith("stdin, line ")
+
+
+def test_what_stdin_cannot_be_is_refused(cli: Cli) -> None:
+    assert "cannot be watched" in cli.refused("import", "-", "--watch", code=2)
+    for command in (("import",), ("knowledge", "import")):
+        assert "folder" in cli.refused(*command, "-", "--format", "markdown", code=2)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from stratagem.surfaces.cli.command_classes import OperationGroup
-from stratagem.surfaces.cli.exports import export_place, is_stdout
+from stratagem.surfaces.cli.exports import export_place, import_name, import_place, is_standard
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
@@ -68,7 +68,7 @@ def _export(
 
     with export_place(file) as place, session.runtime(must_exist=True) as runtime:
         done = export_file(runtime.foundation, place, branch=session.branch)
-    if not is_stdout(file):
+    if not is_standard(file):
         session.output.answer(asdict(done), _say("Exported"))
 
 
@@ -77,14 +77,16 @@ def _export(
 def _import(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that export wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file that export wrote; - is stdin.")
+    ],
 ) -> None:
     """Take incidents, solutions and evidence from a file; importing it again changes nothing."""
     from stratagem.debugging.transfer import import_file
 
-    with session.runtime() as runtime:
-        done = import_file(runtime.foundation, session.caller, file)
-    session.output.answer(asdict(done), _say("Imported"))
+    with import_place(file) as place, session.runtime() as runtime:
+        done = import_file(runtime.foundation, session.caller, place)
+    session.output.answer({**asdict(done), "file": import_name(file)}, _say("Imported"))
 
 
 def _say(verb: str) -> Any:

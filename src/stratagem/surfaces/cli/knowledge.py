@@ -13,7 +13,7 @@ from rich.console import Console
 from stratagem import limits
 from stratagem.answers import plural
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.cli.exports import export_place, is_stdout
+from stratagem.surfaces.cli.exports import export_place, import_name, import_place, is_standard
 from stratagem.surfaces.cli.moment_option import AsOf
 from stratagem.surfaces.cli.session import Session, command
 
@@ -51,7 +51,7 @@ def _export(
     """Write the concepts of a branch and the relationships between them."""
     from stratagem.knowledge.transfer import export_to
 
-    if is_stdout(file) and form == "markdown":
+    if is_standard(file) and form == "markdown":
         raise ValidationFailed(
             "Markdown notes are files of a folder.", field="file", hint="Name a folder."
         )
@@ -64,7 +64,7 @@ def _export(
             form=form,
             overwrite=force,
         )
-    if not is_stdout(file):
+    if not is_standard(file):
         session.output.answer(asdict(done), _show_export)
 
 
@@ -73,7 +73,9 @@ def _export(
 def _import(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown; - is stdin.")
+    ],
     form: Annotated[
         Literal["auto", "jsonl", "mcp-memory", "markdown"],
         typer.Option("--format", help="auto: detected from the file."),
@@ -88,15 +90,19 @@ def _import(
     """
     from stratagem.knowledge.transfer import import_from
 
-    with session.runtime() as runtime:
+    if is_standard(file) and form == "markdown":
+        raise ValidationFailed(
+            "Markdown notes are files of a folder.", field="file", hint="Name a folder."
+        )
+    with import_place(file) as place, session.runtime() as runtime:
         done = import_from(
             runtime.foundation,
             session.caller,
-            file,
+            place,
             form=None if form == "auto" else form,
             preview=dry_run,
         )
-    session.output.answer(asdict(done), _show_import)
+    session.output.answer({**asdict(done), "file": import_name(file)}, _show_import)
 
 
 @knowledge.command("graph")

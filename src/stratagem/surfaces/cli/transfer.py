@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
 
 from stratagem.errors import ImportRefused, ValidationFailed
-from stratagem.surfaces.cli.exports import export_place, is_stdout
+from stratagem.surfaces.cli.exports import export_place, import_name, import_place, is_standard
 from stratagem.surfaces.cli.moment_option import AsOf
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
@@ -46,6 +46,10 @@ Form = Literal[
 ]
 
 
+# Formats that are one file of JSON; the others are folders, notes or databases.
+_ONE_DOCUMENT: Final = ("auto", "stratagem", "mcp-memory", "mem0", "chatgpt", "claude-export")
+
+
 @app.command("export", rich_help_panel=PANEL)
 @command
 def _export(
@@ -69,7 +73,7 @@ def _export(
             progress=report,
         )
 
-    if rescue and is_stdout(file):
+    if rescue and is_standard(file):
         raise ValidationFailed(
             "What a rescue could not read is told on stdout.", field="file", hint="Name a file."
         )
@@ -82,7 +86,7 @@ def _export(
         progress(session.output) as report,
     ):
         done = export(runtime, report, place)
-    if not is_stdout(file):
+    if not is_standard(file):
         session.output.answer(asdict(done), _show_export)
 
 
@@ -105,7 +109,7 @@ def _export_rescued(session: Session, export: Callable[[Runtime, Progress], Bran
 def _import(
     session: Session,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder; - is stdin.")],
     form: Annotated[Form, typer.Option("--format", help="auto: detected from the file.")] = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar="", help="Check everything without writing.")
@@ -128,12 +132,14 @@ def _import(
     """
     if watch and dry_run:
         raise ValidationFailed("--watch and --dry-run exclude each other.", field="watch")
+    if is_standard(file):
+        _check_from_stdin(form, watch=watch)
 
-    def read(runtime: Runtime, report: Progress) -> BranchImport:
+    def read(runtime: Runtime, report: Progress, place: Path = file) -> BranchImport:
         return import_from(
             runtime.foundation,
             session.caller,
-            file,
+            place,
             form=None if form == "auto" else form,
             namespace=session.options.namespace if session.options.namespace_asked else None,
             preview=dry_run,
@@ -142,7 +148,11 @@ def _import(
 
     from stratagem.memory.transfer import import_from
 
-    with _interruptible(session), session.runtime() as runtime:
+    with (
+        _interruptible(session),
+        import_place(file) as place,
+        session.runtime() as runtime,
+    ):
         embedder = runtime.foundation.index.embedder
         if embedder is not None and not dry_run:
             # Loaded now, each batch is embedded as it is written.
@@ -151,8 +161,23 @@ def _import(
             _watch(session, file, every, lambda: read(runtime, lambda *_: None))
             return
         with progress(session.output) as report:
-            done = read(runtime, report)
-    session.output.answer(asdict(done), _show_import)
+            done = read(runtime, report, place)
+    session.output.answer({**asdict(done), "file": import_name(file)}, _show_import)
+
+
+def _check_from_stdin(form: Form, *, watch: bool) -> None:
+    """Refuse what stdin cannot be: something that changes, or a folder of notes."""
+    if watch:
+        raise ValidationFailed(
+            "Stdin cannot be watched.", field="watch", hint="Name a file or a folder."
+        )
+    if form not in _ONE_DOCUMENT:
+        raise ValidationFailed(
+            f"{form} is not read from stdin.",
+            field="format",
+            allowed=list(_ONE_DOCUMENT),
+            hint=f"Name its file or folder. From stdin come {', '.join(_ONE_DOCUMENT[1:])}.",
+        )
 
 
 def _watch(session: Session, path: Path, every: float, read: Callable[[], BranchImport]) -> None:
