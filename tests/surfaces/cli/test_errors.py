@@ -67,18 +67,21 @@ def test_a_file_of_somebody_else_is_no_defect(cli: Cli, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    ("args", "words", "code", "field"),
     [
-        (("serch", "x"), "Did you mean 'search'"),
-        (("forget",), "Missing argument"),
-        (("recall", "a", "--nope"), "No such option"),
-        (("search", "a", "-k", "many"), "not a valid int"),
-        (("branch", "explode"), "No such command"),
-        (("--embedder", "magic", "status"), "magic"),
+        (("serch", "x"), "Did you mean 'search'", "invalid_input", None),
+        (("forget",), "Missing argument", "missing_required", "keys"),
+        (("restore-namespace", "a"), "Missing option '--as-of'", "missing_required", "as_of"),
+        (("recall", "a", "--nope"), "No such option", "invalid_input", "nope"),
+        (("search", "a", "-k", "many"), "not a valid integer.", "validation_error", "k"),
+        (("serve", "--port", "x"), "not a valid integer.", "validation_error", "port"),
+        (("serve", "--port", "70000"), "0<=x<=65535", "validation_error", "port"),
+        (("branch", "explode"), "No such command", "invalid_input", None),
+        (("--embedder", "magic", "status"), "magic", "validation_error", "embedder"),
     ],
 )
 def test_a_command_line_that_is_not_understood_says_so(
-    cli: Cli, args: tuple[str, ...], words: str
+    cli: Cli, args: tuple[str, ...], words: str, code: str, field: str | None
 ) -> None:
     said = cli.refused(*args, code=2)
     in_json = cli.run(*args, "--json")
@@ -86,7 +89,17 @@ def test_a_command_line_that_is_not_understood_says_so(
     assert words in said
     assert "--help`" in said
     assert in_json.exit_code == 2
-    assert json.loads(in_json.stdout)["error"] == "invalid_input"
+    error = json.loads(in_json.stdout)
+    assert (error["error"], error["details"].get("field")) == (code, field)
+
+
+def test_what_is_missing_is_described_with_an_example(cli: Cli) -> None:
+    said = cli.refused("ranked-solutions", "KeyError: x", code=2).replace("\n", " ")
+
+    assert "Missing argument 'ENV'." in said
+    assert 'ENV: {"os":"linux",' in said
+    assert 'or "auto"' in said
+    assert "Example: stratagem ranked-solutions 'KeyError: DATABASE_URL' '{\"os\":" in said
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,12 @@ from stratagem.errors import (
     DatabaseCorrupt,
     InternalFault,
     InvalidInput,
+    MissingRequired,
     StorageBusy,
     StorageFull,
     StorageUnavailable,
     StratagemError,
+    ValidationFailed,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ __all__ = [
 ]
 
 _PIPE_CLOSED = 141
+# Of messages of the library that parses the command line.
+_LIBRARY_TYPES = re.compile(r"(?<=is not a valid )(int|float)(?: range)?(?=\.)")
+_TYPE_WORDS = {"int": "integer", "float": "number"}
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -164,15 +169,13 @@ class Output:
 
     def usage(self, error: typer.TyperException) -> int:
         """Report a command line that was not understood; return the exit code."""
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else "stratagem"
         # Typer has the words of its validator in front of its own.
         message = error.format_message().replace(": Value error, ", ": ")
         if not message:
             # A group without a command has shown its help page, which says all there is to say.
             return errors.TABLE[InvalidInput.code].exit_code
         message += "" if message.endswith((".", "?")) else "."
-        return self.fail(InvalidInput(message, hint=f"See `{path} --help`."))
+        return self.fail(_usage_error(error, message))
 
     def _explain(self, error: StratagemError) -> None:
         from rich.text import Text
@@ -193,6 +196,27 @@ class Output:
         if error.hint:
             hint = printable(error.hint)
             self.aside.print(Text.assemble(("Hint: ", "bold"), hint))
+
+
+def _usage_error(error: typer.TyperException, message: str) -> StratagemError:
+    """Return the error for a command line that was not understood."""
+    context, param = getattr(error, "ctx", None), getattr(error, "param", None)
+    help_page = f"See `{context.command_path if context else 'stratagem'} --help`."
+    if param is None:
+        option = getattr(error, "option_name", None)
+        field = {"field": option.lstrip("-")} if option else {}
+        return InvalidInput(message, hint=help_page, **field)
+    name = param.name.removesuffix("_option")
+    # The library has a type for what is missing, which knows of what type that would be.
+    if not hasattr(error, "param_type"):
+        words = _LIBRARY_TYPES.sub(lambda found: _TYPE_WORDS[found[1]], message)
+        return ValidationFailed(words, hint=help_page, field=name)
+    shown = param.get_error_hint(context).replace("'", "")
+    said = [f"{shown}: {param.help.rstrip('.')}."] if param.help else []
+    if example := getattr(context and context.command, "epilog", None):
+        # The help page would take a bracket for a style.
+        help_page += f" {example}".replace(r"\[", "[")
+    return MissingRequired(message, hint=" ".join([*said, help_page]), field=name)
 
 
 @contextmanager
