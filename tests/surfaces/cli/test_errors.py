@@ -76,6 +76,7 @@ def test_a_file_of_somebody_else_is_no_defect(cli: Cli, monkeypatch: pytest.Monk
         (("search", "a", "-k", "many"), "not a valid integer.", "validation_error", "k"),
         (("serve", "--port", "x"), "not a valid integer.", "validation_error", "port"),
         (("serve", "--port", "70000"), "0<=x<=65535", "validation_error", "port"),
+        (("store", "a", "two", "words"), "Quote what has blanks", "invalid_input", None),
         (("branch", "explode"), "No such command", "invalid_input", None),
         (("--embedder", "magic", "status"), "magic", "validation_error", "embedder"),
     ],
@@ -91,6 +92,17 @@ def test_a_command_line_that_is_not_understood_says_so(
     assert in_json.exit_code == 2
     error = json.loads(in_json.stdout)
     assert (error["error"], error["details"].get("field")) == (code, field)
+
+
+@pytest.mark.parametrize("option", ["--db", "--namespace", "--branch"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_place_is_not_taken_for_the_usual_one(cli: Cli, option: str, blank: str) -> None:
+    for words in (("store", "a", "1", option, blank), (option, blank, "store", "a", "1")):
+        refused = json.loads(cli.run(*words, "--json").stdout)
+
+        assert (refused["error"], refused["details"]["field"]) == ("validation_error", option[2:])
+        assert refused["message"] == f"{option} is empty."
+    assert cli.json("status")["keys"] == 0
 
 
 def test_what_is_missing_is_described_with_an_example(cli: Cli) -> None:

@@ -72,7 +72,9 @@ def test_items_come_from_a_file_or_from_stdin(cli: Cli, given: str) -> None:
 @pytest.mark.parametrize(
     ("args", "given", "words"),
     [
-        (("store", "--items", "-"), "{broken", "neither a JSON array"),
+        (("store", "--items", "-"), "{broken", "Line 1 is no JSON"),
+        (("store", "--items", "-"), '{"key": "a", "value": 1}\n\n{', "Line 3 is no JSON"),
+        (("store", "--items", "-"), "[1,", "are no JSON array"),
         (("store", "--items", "no-such-file"), None, "cannot be read"),
         (("store", "key", "-"), b"\xff\xfe", "not text in UTF-8"),
         (("store", "key", "-"), "[" * 100_000, "nested too deeply"),

@@ -61,17 +61,22 @@ def read_json(given: str, *, field: str) -> Any:
 def read_items(given: str) -> list[Any]:
     """Return the items of a file: a JSON array, or a line of JSON for each."""
     words = _decode(read_bytes(given))
+    if words.lstrip().startswith("["):
+        return list(_parse_item(words, "The items are no JSON array"))
+    # Not splitlines: U+2028 and the like may stand within a text of JSON.
+    lines = enumerate(words.split("\n"), 1)
+    return [_parse_item(line, f"Line {at} is no JSON") for at, line in lines if line.strip()]
+
+
+def _parse_item(words: str, problem: str) -> Any:
     try:
-        if words.lstrip().startswith("["):
-            items = _parse(words)
-        else:
-            # Not splitlines: U+2028 and the like may stand within a text of JSON.
-            items = [_parse(line) for line in words.split("\n") if line.strip()]
+        return _parse(words)
     except ValueError as error:
         raise InvalidInput(
-            f"The items are neither a JSON array nor lines of JSON: {error}.", field="items"
+            f"{problem}: {getattr(error, 'msg', error)}.",
+            field="items",
+            hint="Items are a JSON array, or one object on each line.",
         ) from error
-    return list(items)
 
 
 def read_bytes(given: str) -> bytes:
@@ -81,7 +86,11 @@ def read_bytes(given: str) -> bytes:
     try:
         return Path(given).read_bytes()
     except OSError as error:
-        raise ValidationFailed(f"{given} cannot be read: {error.strerror}.", file=given) from error
+        raise ValidationFailed(
+            f"{given} cannot be read: {error.strerror}.",
+            file=given,
+            hint="Check the path and its permissions.",
+        ) from error
 
 
 def _decode(data: bytes) -> str:

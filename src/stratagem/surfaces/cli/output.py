@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 _PIPE_CLOSED = 141
+_EXTRA_WORDS = "Got unexpected extra argument"
 # Of messages of the library that parses the command line.
 _LIBRARY_TYPES = re.compile(r"(?<=is not a valid )(int|float)(?: range)?(?=\.)")
 _TYPE_WORDS = {"int": "integer", "float": "number"}
@@ -202,6 +203,8 @@ def _usage_error(error: typer.TyperException, message: str) -> StratagemError:
     """Return the error for a command line that was not understood."""
     context, param = getattr(error, "ctx", None), getattr(error, "param", None)
     help_page = f"See `{context.command_path if context else 'stratagem'} --help`."
+    if param is None and message.startswith(_EXTRA_WORDS):
+        return InvalidInput(message, hint=f"Quote what has blanks in it: 'two words'. {help_page}")
     if param is None:
         option = getattr(error, "option_name", None)
         field = {"field": option.lstrip("-")} if option else {}

@@ -209,7 +209,10 @@ def _merge_options(
         return None
     variables = {name: environment.get(f"{PREFIX}{name.upper()}") for name in _SHARED_TEXTS}
     given = {name: text for name, text in variables.items() if text} | dict(root)
-    options = Options(file_settings=files).overridden(given)
-    if "namespace" not in root:
-        options = replace(options, namespace_asked=False)
-    return options.overridden({name: line[name] for name in SHARED_NAMES if name in line})
+    try:
+        options = Options(file_settings=files).overridden(given)
+        if "namespace" not in root:
+            options = replace(options, namespace_asked=False)
+        return options.overridden({name: line[name] for name in SHARED_NAMES if name in line})
+    except StratagemError:
+        return None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import defer
 from stratagem.engine.relevance import TRY_MIN
+from stratagem.errors import ValidationFailed
 from stratagem.places import (
     check_place,
     check_there,
@@ -42,6 +43,7 @@ else:
 __all__ = ["SHARED_NAMES", "Options", "Session", "command", "shared_parameters"]
 
 ACTOR = "cli"
+_PLACES = ("db", "namespace", "branch")
 PANEL = "Everywhere"
 
 Durability = Literal["full", "fast"]
@@ -68,8 +70,17 @@ class Options:
     file_settings: FileSettings = field(default_factory=FileSettings)
 
     def overridden(self, given: Mapping[str, Any]) -> Options:
-        """Return the options with those that were given nearer to the command."""
+        """Return the options with those that were given nearer to the command.
+
+        Raises:
+            ValidationFailed: A place to work in is blank. Another would be worked in, unnoticed.
+        """
         nearer = {name: value for name, value in given.items() if value is not None}
+        blank = next((each for each in _PLACES if not nearer.get(each, each).strip()), None)
+        if blank is not None:
+            raise ValidationFailed(
+                f"--{blank} is empty.", field=blank, hint="Give it a value, or leave it out."
+            )
         asked = self.namespace_asked or "namespace" in nearer
         return replace(self, **nearer, namespace_asked=asked)
 
