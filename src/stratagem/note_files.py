@@ -45,7 +45,9 @@ class NoteFiles:
         self.skipped: list[Skipped] = []
         self._path = path
         if not path.exists():
-            raise ImportRefused(f"There is nothing at {path}.", file=str(path))
+            raise ImportRefused(
+                f"There is nothing at {path}.", file=str(path), hint="Check the path."
+            )
         # Who names a link wants what it leads to.
         if not path.is_dir():
             self._folder = path.parent

@@ -22,7 +22,7 @@ from stratagem import limits
 from stratagem.debugging import checks
 from stratagem.debugging.signatures import signature_fields
 from stratagem.engine import values
-from stratagem.errors import ImportRefused, StorageUnavailable, ValidationFailed
+from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.redaction import Level, mask
 
 __all__ = ["read", "write"]
@@ -51,13 +51,14 @@ def read(path: Path, redaction: Level) -> tuple[str, list[Record]]:
     """Return where a file comes from, and its records, all of them checked and masked.
 
     Raises:
-        ImportRefused: The file was cut or altered, or a line of it is wrong.
-        StorageUnavailable: It cannot be read.
+        ImportRefused: The file cannot be read, was cut or altered, or a line of it is wrong.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise StorageUnavailable(f"{path} cannot be read: {error}.", path=str(path)) from error
+        raise ImportRefused(
+            f"{path} cannot be read: {error.strerror}.", path=str(path), hint="Check the path."
+        ) from error
     lines = data.splitlines()
     parsed = [_parse_line(path, number, line) for number, line in enumerate(lines, 1)]
     header = parsed[0] if parsed else {}

@@ -84,7 +84,7 @@ class RetentionTools(BoundSystem):
             raise MissingRequired(
                 "Give the age of the versions to erase, or how many to keep.",
                 field="older_than",
-                hint="Pass older_than, such as 30d, or keep, such as 10.",
+                hint="Pass `older_than`, such as 30d, or `keep`, such as 10.",
             )
         self._caller.refuse_in_transaction("Retention")
         note = "Nothing was erased: this is a preview."

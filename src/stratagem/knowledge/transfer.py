@@ -119,7 +119,7 @@ def import_from(
         ImportRefused: Something cannot be taken. Nothing was written.
     """
     if not path.exists():
-        raise ImportRefused(f"There is nothing at {path}.", file=str(path))
+        raise ImportRefused(f"There is nothing at {path}.", file=str(path), hint="Check the path.")
     chosen = form or forms.form_of(path)
     bundle = forms.read(path, chosen)
     done = GraphImport(str(path), chosen, caller.branch, preview, dangling=bundle.dangling)

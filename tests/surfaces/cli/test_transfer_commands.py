@@ -128,6 +128,15 @@ def test_an_import_reads_stdin(filled: Cli, tmp_path: Path) -> None:
     assert cut["message"].startswith("stdin, line ")
 
 
+@pytest.mark.parametrize("group", [(), ("knowledge",), ("debug",)])
+def test_a_file_that_is_not_there_is_told_alike(cli: Cli, group: tuple[str, ...]) -> None:
+    said = cli.refused(*group, "import", "gone.jsonl", code=2)
+
+    assert "gone.jsonl" in said
+    assert "Errno" not in said
+    assert "Hint: Check the path." in said
+
+
 def test_what_stdin_cannot_be_is_refused(cli: Cli) -> None:
     assert "cannot be watched" in cli.refused("import", "-", "--watch", code=2)
     for command in (("import",), ("knowledge", "import")):
