@@ -24,7 +24,8 @@ _GERMAN = """
     ihre mir mich dir dich uns unser unsere ist sind war hat habe haben wie wo wer wen wem wann
     warum wohin woher wieviel was welche welcher welches von vom nach fur mit im am auf aus bei
     zu zum zur bitte nicht auch mein meine meinen meiner meinem dein deine kein keine alle wird
-    werden wurde kann soll muss diese diesen dieser dieses ins
+    werden wurde kann soll muss diese diesen dieser dieses ins bin bist sein seine seinen ihn ihm
+    wenn weil dass noch schon sehr nur
 """
 _SPANISH = """
     el la los las un una unos unas y o de del al en que quien cual cuales cuando cuanto cuanta
@@ -48,23 +49,36 @@ _ITALIAN = """
 """
 _DUTCH = """
     de het een en van voor met naar ik je jij mijn ons onze wat hoe waar wie wanneer welke welk
-    waarom hoeveel zijn is was niet deze dit dat heb heeft bij op aan
+    waarom hoeveel zijn is was niet deze dit dat heb heeft bij op aan er hij wij ook moet wordt
 """
 _SCANDINAVIAN = """
     och att det den som ett jag mig min mitt mina vad vem hur inte av med og jeg mit hvad hvem
-    hvor hvordan ikke af til er en et
+    hvor hvordan ikke af til er en et ar pa nar fran vi din ditt dina sin sitt vart vara varfor
+    vilken vilket vilka eller men om har hade ska skulle finns nagot nagon hva hvorfor hvornar
+    hvilken hvilket hvilke fra din skal vil eller noget noen noe finnes vores deres hos
+"""
+_SLAVIC = """
+    w z na do jest sie jak gdzie mi moj moja prosze dla ten ta czy nie kto kiedy dlaczego ile ktory
+    ktora ktore jaki jaka jakie moje ma sa przez od po kdo kde kdy jaky jakou kolik proc ktera
+    je jsou neni muj mam byl byla bylo bude bedzie v u
 """
 _OTHERS = """
-    w z na do jest sie jak gdzie mi moj moja prosze dla ten ta bir bu su ve ile icin nasil nedir
-    ne mi benim bana lutfen toi cua cho va la co khong mot nhung trong tu
+    bir bu su ve ile icin nasil nedir ne mi benim bana lutfen kim kac hangi neden nerede kadar degil
+    var yok este sunt cine unde cand ce din pentru si onko missa mika milloin miten mita kuka kuinka
+    miksi hol mikor hany melyik egy nem apa apakah siapa kapan berapa yang dari itu saya untuk toi
+    cua cho va la co khong mot nhung trong tu
 """
 # What English texts have too, as words, names, abbreviations or commands.
 _NAMES_AND_COMMANDS = """
-    ai al att au aus aux av bu cho co com come comment como con da das dat dei del dem den des die
-    dir dos du e ed elle em en er era es est favor ha hat hay ho hoe im ins ist jest ma med mes met
-    mia mig min mina mir mis mit mitt mon mot na nas ne nos o op os ou par per pour sa sans sao se
-    ses si sin som son su sur sus ta ten til toi ton tu um uno uns va van var vi w war wen y z
+    ai al apa ar att au aus aux av bin bu ce cho co com come comment como con da dari das dat dei
+    del dem den des die din dir dos du e ed elle em en er era es est favor fra ha har hat hay ho hoe
+    hol im ins ist itu jest kde kim kuka ma mam med men mes met mi mia mig mika min mina mir mis mit
+    mitt moet moje mon mot na nar nas ne nie noe nos o od om op os ou pa par per po pour proc sa
+    sans sao se ses si sin sit ska skal som son su sur sus ta ten til toi ton tu u um unde uno uns v
+    va van var vara vart vi vil w war wen y yang z
 """
+# Of these the ones that are none of English as they are spelled.
+_ACCENTED: Final = frozenset(["är", "é", "når", "när", "où", "på", "są"])
 # What names begin with, or have in them: Los Angeles, Maria de Souza, van der Berg.
 _PARTS_OF_NAMES = """
     da das de del della den der des di dos du el la las le les los van von
@@ -72,6 +86,12 @@ _PARTS_OF_NAMES = """
 _IN_NAMES: Final = frozenset(_PARTS_OF_NAMES.split())
 # So many of them at most stand in a row.
 _RUN_MAX: Final = 3
+# Names of languages: so many in a row are a list, and no sentence.
+_CODES_OF_LANGUAGES = """
+    ar bg cs da de en es fi fr hr hu it ja ko nl pl pt ru sv tr uk vi zh
+"""
+_LANGUAGES: Final = frozenset(_CODES_OF_LANGUAGES.split())
+_LISTED_MIN: Final = 3
 # A German noun behind one of these has a capital letter, too.
 _GERMAN_IN_NAMES: Final = frozenset(["das", "den", "der", "des", "von"])
 # What English has behind a word of another language, in small letters too: de facto, et al.
@@ -86,6 +106,7 @@ _ALL: Final = frozenset(
         _ITALIAN,
         _DUTCH,
         _SCANDINAVIAN,
+        _SLAVIC,
         _OTHERS,
     )
     for word in words.split()
@@ -97,6 +118,9 @@ _NEVER_ENGLISH: Final = FUNCTION_WORDS - _ENGLISH_TOO
 _ENGLISH_ONLY: Final = STOP_WORDS - _ALL
 # A single one may be part of a name: "el" in El Paso.
 _FUNCTION_WORDS_MIN: Final = 2
+# In a text of so many words an accent and a single one show the language. A longer one has two.
+_ACCENTED_MIN: Final = 3
+_SINGLE_MAX: Final = 12
 
 # No word that builds a sentence stands before one of these.
 _LISTING: Final = (",", ";", ")", "]", "}", "'", '"', "`")
@@ -120,25 +144,56 @@ def leave_out_function_words(chunks: Sequence[str]) -> Sequence[str]:
 
 
 def _are_foreign(chunks: Sequence[str], bare: Sequence[str]) -> bool:
-    if _NEVER_ENGLISH.isdisjoint(bare):
+    if FUNCTION_WORDS.isdisjoint(bare):
         return False
-    distinct = {
-        word
-        for place, word in enumerate(bare)
+    places = {
+        word: place
+        for place, word in reversed([*enumerate(bare)])
         if word in FUNCTION_WORDS and not _is_mentioned(chunks, bare, place)
     }
-    if distinct.isdisjoint(_NEVER_ENGLISH):
+    telling = [place for word, place in places.items() if _is_never_english(chunks[place], word)]
+    if not telling:
         return False
-    count = len(distinct)
-    return count >= _FUNCTION_WORDS_MIN and count > len(_ENGLISH_ONLY.intersection(bare))
+    english = len(_ENGLISH_ONLY.intersection(bare))
+    if len(places) < _FUNCTION_WORDS_MIN:
+        return not english and _builds_sentence(chunks, bare, telling[0])
+    return len(places) > english
+
+
+def _is_never_english(chunk: str, word: str) -> bool:
+    return word in _NEVER_ENGLISH or chunk.casefold().strip(_EDGES) in _ACCENTED
+
+
+def _builds_sentence(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
+    """Whether the only function word of a text shows that the rest is in its language, too.
+
+    It does at the beginning of a question, or where a word of the text has an accent.
+    """
+    if len(chunks) > _SINGLE_MAX or place + 1 == len(chunks):
+        return False
+    if bare[place] in _IN_NAMES or chunks[place].isupper():
+        return False
+    if _is_capitalised(chunks[place + 1]):
+        return False
+    asks = not place and chunks[-1].endswith("?")
+    return asks or (len(chunks) >= _ACCENTED_MIN and any(map(_has_accent, chunks)))
 
 
 def _is_mentioned(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
     """Whether a word builds no sentence: it is listed (`en, de`), or a part of a name."""
-    if chunks[place].endswith(_LISTING):
+    if chunks[place].endswith(_LISTING) or _is_among_languages(bare, place):
         return True
     begins = not place or chunks[place - 1].endswith(_SENTENCE_ENDS)
     return (not begins and _is_capitalised(chunks[place])) or _is_in_name(chunks, bare, place)
+
+
+def _is_among_languages(bare: Sequence[str], place: int) -> bool:
+    first = end = place
+    while first > 0 and bare[first - 1] in _LANGUAGES:
+        first -= 1
+    while end < len(bare) and bare[end] in _LANGUAGES:
+        end += 1
+    return end - first >= _LISTED_MIN and bare[place] in _LANGUAGES
 
 
 def _is_in_name(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
@@ -163,6 +218,13 @@ def _is_in_name(chunks: Sequence[str], bare: Sequence[str], place: int) -> bool:
 def _is_capitalised(chunk: str) -> bool:
     word = chunk.strip(_EDGES)
     return word[:1].isupper() and not word.isupper()
+
+
+def _has_accent(chunk: str) -> bool:
+    """Whether a word has a letter that is a Latin one with an accent."""
+    return not chunk.isascii() and any(
+        each.isalpha() and not each.isascii() and fold(each).isascii() for each in chunk
+    )
 
 
 def _bare(chunk: str) -> str:

@@ -40,6 +40,19 @@ ENGLISH = [
     "comment out var",
     "packages that come per van",
     "AWS SES va region",
+    "locales en de fr es",
+    "translate it to en de es pl",
+    "São Paulo flights in May",
+    "résumé de Anna",
+    "jalapeño recipe",
+    "Zoë Kim birthday",
+    "what’s the café wifi?",
+    "WER benchmark of larger models?",
+    "yang wei phone?",
+    "men at work",
+    "KDE Plasma on Mac OS",
+    "kde on a Müller laptop?",
+    "noe valley rent?",
     "",
 ]
 
@@ -48,6 +61,24 @@ ENGLISH = [
 def test_a_text_is_in_another_language_by_its_function_words(text: str) -> None:
     assert is_foreign(text)
     assert is_foreign(text.upper())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "är mjölken slut?",
+        "kdo vyhrál volby?",
+        "czy piekarnik jest włączony?",
+        "hvor kjøpte vi sofaen",
+        "waarom regent het?",
+        "onko uuni päällä?",
+        "berapa umur bos?",
+    ],
+)
+def test_a_single_function_word_shows_the_language_of_a_question_or_beside_an_accent(
+    text: str,
+) -> None:
+    assert is_foreign(text)
 
 
 @pytest.mark.parametrize("text", ENGLISH)
@@ -72,6 +103,10 @@ def test_names_in_a_text_in_another_language_do_not_make_it_english(text: str) -
 def test_a_query_asks_for_no_function_words_of_its_language() -> None:
     assert query_terms("¿Cuál es el número de la caja?") == query_terms("número caja")
     assert query_terms("welche Farbe hat das Tor?") == query_terms("Farbe Tor")
+
+
+def test_a_list_of_languages_asks_for_each_of_them() -> None:
+    assert query_terms("locales en de fr es") == ["local", "en", "de", "fr", "es"]
 
 
 def test_a_query_of_function_words_alone_asks_for_them() -> None:

@@ -98,6 +98,20 @@ def test_words_that_only_build_sentences_are_left_out(index: ToolIndex) -> None:
     assert [word.said for word in request.words] == ["Berechne", "Fläche", "Dreiecks", "Basis", "5"]
 
 
+@pytest.mark.parametrize(
+    ("request_", "asked"),
+    [
+        ("flight Los Angeles La Paz", ["flight", "los", "angel", "la", "paz"]),
+        ("locales: en, de, fr", ["local", "en", "de", "fr"]),
+    ],
+)
+def test_names_and_lists_do_not_make_a_request_foreign(request_: str, asked: list[str]) -> None:
+    request = read(request_, Vocabulary(lambda _term: True, lambda _word: None))
+
+    assert [term for word in request.words for term in word.terms] == asked
+    assert request.text == request_
+
+
 def test_a_tool_in_the_language_of_the_request_comes_first(index: ToolIndex) -> None:
     index.update([*TOOLS, tool("wetter", "Das Wetter einer Stadt."), tool("tq", "城市的天气")])
 

@@ -18,7 +18,7 @@ from stratagem.gateway.advice.retrieval.lexicon import (
     translate,
 )
 from stratagem.search import analysis
-from stratagem.search.function_words import FUNCTION_WORDS
+from stratagem.search.function_words import FUNCTION_WORDS, is_foreign
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = ["Request", "Word", "read"]
@@ -26,8 +26,6 @@ __all__ = ["Request", "Word", "read"]
 _EDGES: Final = "¿¡.,;:!?()[]{}\"'`«»„“”。、，？！"  # noqa: RUF001 -- those of other scripts
 # What a word counts that was guessed, beside one that was written.
 _GUESSED: Final = 0.8
-# So many words of another language make a request one of that language.
-_FOREIGN_MIN: Final = 2
 # "Tell" says that there is to be an answer, and nothing of what it is about.
 _EMPTY_WORDS: Final = STOP_WORDS | {"tell"}
 # Vietnamese writes every syllable by itself.
@@ -64,7 +62,7 @@ def read(text: str, vocabulary: Vocabulary) -> Request:
     text = text[: limits.QUERY_CHARS_MAX]
     chunks = text.split()
     bare = [fold_word(chunk.strip(_EDGES)) for chunk in chunks]
-    foreign = _is_foreign(bare)
+    foreign = is_foreign(text)
     words: dict[tuple[str, ...], Word] = {}
     meant: list[str] = []
     for found, english in _parts(chunks, bare, vocabulary, foreign=foreign):
@@ -154,9 +152,3 @@ def _written_form(chunk: str, term: str) -> str:
 
 def _symbols(text: str) -> list[Word]:
     return [Word(term, {term: 1.0}) for term in analysis.query_terms(text)]
-
-
-def _is_foreign(bare: list[str]) -> bool:
-    other = sum(word in FUNCTION_WORDS for word in bare)
-    english = sum(word in STOP_WORDS for word in bare)
-    return other >= _FOREIGN_MIN and other > english
