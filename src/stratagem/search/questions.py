@@ -161,14 +161,18 @@ class Question:
         if not (self._codes or self._compounds or self._dates):
             return False
         text = f"{title}\n{text}"
+        if _has_another_date(text, self._dates):
+            return True
+        if not (self._codes or self._compounds):
+            return False
         small = text.casefold()
-        joined = _JOINTS.sub("", small) if self._compounds else ""
-        dates = _DATE.findall(text) if self._dates else []
-        return (
-            any(not _has_code(small, code) for code in self._codes)
-            or any(not _has_compound(small, joined, parts) for parts in self._compounds)
-            or (bool(dates) and not set(self._dates).issubset(dates))
-        )
+        if not all(_has_code(small, code) for code in self._codes):
+            return True
+        # A text of megabytes is searched for parts in a tenth of the time that joining it takes.
+        if not all(part in small for parts in self._compounds for part in parts):
+            return True
+        joined = _remove_joints(small) if self._compounds else ""
+        return not all(_has_compound(small, joined, parts) for parts in self._compounds)
 
     def support(self, text: str) -> float:
         """Return what the kind of answer, and who is asked about, say for a text (or against)."""
@@ -271,6 +275,16 @@ def _compounds_in(
         for found in _COMPOUND.findall(text)
         if not found.isalpha() or rank_of(found.casefold()) is None
     ]
+
+
+def _has_another_date(text: str, dates: Sequence[str]) -> bool:
+    """Whether a text has dates, and not all of some."""
+    lacks = any(date not in text or not re.search(rf"\b{date}\b", text) for date in dates)
+    return lacks and _DATE.search(text) is not None
+
+
+def _remove_joints(text: str) -> str:
+    return "".join(text.replace("-", "").replace("_", "").split())
 
 
 def _has_compound(text: str, joined: str, parts: Sequence[str]) -> bool:

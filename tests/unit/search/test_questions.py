@@ -2,6 +2,7 @@
 
 import pytest
 
+from stratagem.search import questions
 from stratagem.search.embedding import StaticEmbedder
 from stratagem.search.nearness import Nearness
 from stratagem.search.questions import Question, telling_words
@@ -113,6 +114,25 @@ def test_a_name_of_parts_stands_apart_from_the_numbers_around_it(asked: str, tex
 )
 def test_a_name_of_parts_that_goes_on_is_another_one(asked: str, text: str) -> None:
     assert question(asked).misses_code("", text)
+
+
+@pytest.mark.parametrize(
+    "asked", ["who has OPS-4472", "compute_net_total", "who was it on 2026-05-01"]
+)
+def test_a_long_text_without_what_is_asked_for_is_not_joined(
+    monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(questions, "_remove_joints", None)
+
+    assert question(asked).misses_code("", "who has to compute the net of OPS-44 on 2026-05-02")
+
+
+def test_a_date_is_another_one_only_where_it_stands_by_itself() -> None:
+    asked = question("report of 2026-05-01")
+
+    assert not asked.misses_code("", "no date: 12026-05-012")
+    assert not asked.misses_code("", "2026-05-01 and 2026-05-02")
+    assert asked.misses_code("", "12026-05-012 is not 2026-05-02")
 
 
 def test_a_name_that_is_a_word_of_its_own_is_no_code() -> None:
