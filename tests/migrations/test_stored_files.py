@@ -12,6 +12,7 @@ import stratagem
 from stratagem import limits
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
 from stratagem.memory import kinds
+from stratagem.search import analysis
 from stratagem.storage.sqlite.connection import add_functions
 from stratagem.storage.sqlite.format import VERSION
 from stratagem.storage.sqlite.statements import SQL
@@ -175,6 +176,22 @@ def test_instructions_that_an_older_version_missed_are_listed(
 
     with stratagem.open(str(path), embedder="none") as db:
         assert [each.text for each in db.memory.instructions()] == ["Always squash commits"]
+
+
+def test_a_number_in_groups_that_an_older_version_parted_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "numbers.db"
+    with monkeypatch.context() as older:
+        older.setattr(analysis, "may_have_spaced_code", lambda _text: False)
+        with stratagem.open(str(path), embedder="none") as db:
+            # The terms of a shorter text are remembered.
+            db.memory.store("anna", f"+47 22 33 44 55 {'number ' * 100}")
+            assert not db.memory.search("+4722334455")
+    make_read_models_older(path)
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert db.memory.search("+4722334455")
 
 
 def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:

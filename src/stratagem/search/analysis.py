@@ -15,6 +15,8 @@ characters (see `characters`). Then
 * of a name with a dotted number (`v2.5.1`, `Python3.12`) the number is a term, too, and so is what
   it is one of (2.5). A code (`E4019`, `v2.5`, `3.0`) asks for itself: a query does not ask for its
   single letters and digits;
+* a telephone number or an account number that is written in groups (`+47 22 33 44 55`) is a term
+  without its spaces, too, and a query with one asks for that (`spaced_codes`);
 * a number is one term, however its thousands are marked (12,000, 12'000, 12_000, 5.488.000);
 * scripts without spaces give single characters and overlapping pairs; a query asks for
   the pairs, and for a single character only when it stands alone. Korean words also
@@ -37,6 +39,7 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.function_cache import FunctionCache, cache_texts
 from stratagem.search.characters import fold, group_marks, join_groups, shape
 from stratagem.search.function_words import leave_out_function_words
+from stratagem.search.spaced_codes import TERM_CHARS_MIN, find_spaced_codes, may_have_spaced_code
 from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -59,7 +62,7 @@ __all__ = [
     "title_terms",
 ]
 
-VERSION: Final = 3
+VERSION: Final = 4
 # The ASCII characters that a term may hold beside letters and digits: an FTS5 table needs
 # them as `tokenize="ascii tokenchars '…'"`. No quotes and no backslash, so that a term can
 # be quoted anywhere as it is.
@@ -141,7 +144,8 @@ def terms(text: str) -> list[str]:
 def index_terms(text: str) -> str:
     """Return the terms of a text as the index takes them, with a space between any two."""
     text = text[: limits.INDEXED_CHARS_MAX]
-    return " ".join(filter(None, map(_look_up, text.split()))) or _symbol_terms(text)
+    found = " ".join(filter(None, map(_look_up, text.split()))) or _symbol_terms(text)
+    return _with_spaced_codes(found, text) if may_have_spaced_code(text) else found
 
 
 _short_text_terms: Final = cache_texts(_DOCUMENTS_MAX)(index_terms)
@@ -163,7 +167,14 @@ def title_terms(title: str) -> str:
     title = title[: limits.INDEXED_CHARS_MAX]
     known = _CHUNKS.get
     found = [known(chunk) or _chunk_terms(chunk) for chunk in title.split()]
-    return " ".join(filter(None, found)) or _symbol_terms(title)
+    joined = " ".join(filter(None, found)) or _symbol_terms(title)
+    return _with_spaced_codes(joined, title) if may_have_spaced_code(title) else joined
+
+
+def _with_spaced_codes(found: str, text: str) -> str:
+    """Return the terms of a text with those of its codes that are written in groups."""
+    codes = [term for code in find_spaced_codes(text) for term in code.terms]
+    return " ".join([found, *codes]) if codes else found
 
 
 def content_terms(text: str) -> list[str]:
@@ -187,13 +198,21 @@ def query_terms(text: str) -> list[str]:
     Stop words are left out unless there is nothing else; those of another language in a query that
     is in it.
     """
-    text = text[: limits.QUERY_CHARS_MAX]
+    codes, text = _take_codes(text[: limits.QUERY_CHARS_MAX])
     chunks = leave_out_function_words(text.split())
-    found = dict.fromkeys(term for chunk in chunks for term in _query_terms(chunk))
+    found = dict.fromkeys([*codes, *(term for chunk in chunks for term in _query_terms(chunk))])
     telling = [term for term in found if term not in STOP_WORDS]
     # Each once: a term asked for a hundred times is looked up a hundred times.
     distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text).split()))
     return distinct[: limits.QUERY_TERMS_MAX]
+
+
+def _take_codes(text: str) -> tuple[list[str], str]:
+    """Return the terms of the codes that a query has in groups, and the query without them."""
+    codes = [code for code in find_spaced_codes(text) if code.is_sure]
+    for code in reversed(codes):
+        text = f"{text[: code.start]} {text[code.end :]}"
+    return [term for code in codes for term in code.terms], text
 
 
 def leave_out(text: str, unwanted: Collection[str]) -> str:
@@ -224,6 +243,8 @@ class AskedTerms(frozenset[str]):
     heads: tuple[str, ...]
     # Whether all of them are words: else commas may be joints, too.
     are_words: bool
+    # Whether one may be a code that texts have in groups.
+    may_be_spaced: bool
 
     def __new__(cls, asked: Iterable[str]) -> Self:
         """Take terms as `query_terms` gives them."""
@@ -234,6 +255,9 @@ class AskedTerms(frozenset[str]):
         self.initials = frozenset([*firsts, *map(str.upper, firsts)])
         self.heads = () if symbols else tuple({_head(term) for term in self})
         self.are_words = "".join(self).isalpha()
+        self.may_be_spaced = not self.are_words and any(
+            len(term) >= TERM_CHARS_MIN and term.isalnum() and not term.isalpha() for term in self
+        )
         return self
 
 
@@ -264,16 +288,42 @@ def find(text: str, asked: AskedTerms, *, most: int) -> Occurrences:
         places += _places(word, start, terms_found, asked)
         if len(places) >= most:
             break
+    codes = _spaced_places(text, asked)
+    if codes:
+        present.update(place.term for place in codes)
+        places = sorted([*places, *codes])
+    _add_ends(present, asked)
     return Occurrences(places[:most], present or _symbols_among(text, asked))
 
 
 def find_terms(text: str, asked: AskedTerms) -> set[str]:
     """Return which of some terms a text has."""
-    if asked.heads and text.isascii() and not _may_begin(text, asked):
-        return set()
-    initials = asked.initials
-    found = {term for word in text.split() for term in _terms_among(word, initials).split()}
-    return found & asked or _symbols_among(text, asked)
+    present = {place.term for place in _spaced_places(text, asked)}
+    if not asked.heads or not text.isascii() or _may_begin(text, asked):
+        initials = asked.initials
+        found = {term for word in text.split() for term in _terms_among(word, initials).split()}
+        present |= found & asked or (set() if present else _symbols_among(text, asked))
+    _add_ends(present, asked)
+    return present
+
+
+def _add_ends(present: set[str], asked: AskedTerms) -> None:
+    """Add the asked numbers that another one ends with: `+47 22 33 44 55` asks for both."""
+    if asked.may_be_spaced:
+        numbers = {term for term in asked if len(term) >= TERM_CHARS_MIN and term.isdigit()}
+        present |= {each for each in numbers for term in present if term.endswith(each)}
+
+
+def _spaced_places(text: str, asked: AskedTerms) -> list[TermOccurrence]:
+    """Return where a text has asked codes in groups."""
+    if not asked.may_be_spaced:
+        return []
+    return [
+        TermOccurrence(code.start, code.end, term)
+        for code in find_spaced_codes(text)
+        for term in code.terms
+        if term in asked
+    ]
 
 
 def _may_begin(text: str, asked: AskedTerms) -> bool:

@@ -152,6 +152,20 @@ def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
         ("needs Python3.12", "3.12"),
         ("version 2.5", "v2.5"),
         ("3.5 km", "3.5km"),
+        ("Anna: +47 22 33 44 55", "+4722334455"),
+        ("Anna: +4722334455", "+47 22 33 44 55"),
+        ("Anna: +47\u00a022\u00a033\u00a044\u00a055", "+47 22334455"),
+        ("+1 (415) 555-2671", "whose is +1-415-555-2671?"),
+        ("+49 (0)30 123456", "+4930123456"),
+        ("plumber: +44 20 7946 0112", "020 7946 0112"),
+        ("plumber: (020) 7946 0112", "02079460112"),
+        ("call 22 33 44 55", "+47 22 33 44 55"),
+        ("call +47 22 33 44 55", "22 33 44 55"),
+        ("IBAN DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+        ("IBAN DE89370400440532013000", "de89 3704 0044 0532 0130 00"),
+        ("GB82 WEST 1234 5698 7654 32", "GB82WEST12345698765432"),
+        ("due 01.02.2026", "01 02 2026"),
+        ("10, 20, 30, 40", "10 20 30 40"),
     ],
 )
 def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -169,6 +183,9 @@ def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> No
         ("limited to 5,000 rows", "12,000"),
         ("error E4018 (E)", "E4019"),
         ("version 2.5", "3.5"),
+        ("Anna: +47 22 33 44 55", "+47 22 99 98 97"),
+        ("DE89 3704 0044 0532 0130 00", "DE12 3704 0044 0532 0130 00"),
+        ("10 20 30 40 50 60 70 80 90", "203040506070"),
     ],
 )
 def test_a_text_is_not_found(database: apsw.Connection, text: str, query: str) -> None:
@@ -294,6 +311,38 @@ def test_a_text_of_nothing_has_no_terms(text: str) -> None:
 )
 def test_a_code_asks_for_itself(query: str, asked: list[str]) -> None:
     assert query_terms(query) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        ("tel. +47 22 33 44 55 (Anna)", "who has +4722334455", "+47 22 33 44 55"),
+        ("tel. 4722334455 (Anna)", "+47 22 33 44 55", "4722334455"),
+        ("NL91 ABNA 0417 1643 00 is for rent", "nl91 abna 0417 1643 00", "NL91 ABNA 0417 1643 00"),
+    ],
+)
+def test_a_code_is_shown_as_it_is_written(text: str, query: str, shown: str) -> None:
+    asked = AskedTerms(query_terms(query))
+
+    found = analysis.find(text, asked, most=9)
+
+    assert {text[place.start : place.end] for place in found.places} == {shown}
+    assert found.terms == analysis.find_terms(text, asked) == set(asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-05-01 08:30 and 01.02.2026",
+        "x5 +1 200",
+        "0 12 34 56",
+        "AB12 WITH SOME MORE WORDS",
+        "12 34 56 78 90 12 34 56 78 90 12 34 56",
+        "192.168.100.200 8080 443",
+    ],
+)
+def test_other_numbers_are_no_codes(text: str) -> None:
+    assert terms(text) == [term for chunk in text.split() for term in terms(chunk)]
 
 
 def test_words_of_unwanted_terms_are_left_out_of_a_query() -> None:
