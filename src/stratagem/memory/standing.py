@@ -112,13 +112,18 @@ _NO_DEEDS: Final = (
     r"\w+(?<!cop)(?<!if)(?<!pl)(?<!tr)(?<!quer)(?<!carr)(?<!tid)(?<!den)(?<!var)(?<!stud)"
     r"(?<=[bcdfgklmnprstvz])y|\w+[tn]ic(?:al)?|\w+(?:ff|sist|qu|rec|mitt)er?ent"
 )
+# What somebody resolves for a life of their own: "never quit smoking", "never give up hope".
+_RESOLVED: Final = (
+    rf"(?:stop|quit) (?!(?:{_HABITS})\b)\w+ing\b|give (?:up|in)\b|say never\b|"
+    r"(?:drink|marry|smoke|wear) "
+)
 # An order has an object, or says before or after what, or in what way.
 _ORDER: Final = (
     rf"(?!(?:{_NO_DEEDS})\b)[a-z][a-z-]+ "
     r"(?!(?:to|of|for|when|that|and|or|but|at|in|on|if|as|than|enough|though|is|are|was|were)\b)\w"
 )
 _LASTING_INSTRUCTION: Final = (
-    rf"{_PLACE}(?:always|never) (?:(?:{_DEEDS})\b|{_ORDER})"
+    rf"{_PLACE}(?:always|never) (?!{_RESOLVED})(?:(?:{_DEEDS})\b|{_ORDER})"
     r"|i(?:['’]d like| would like| want| need| ask| expect) you to \w[^.!?\n]*"
     rf"\b(?:{_LASTING})\b"
     rf"|(?:{_LASTING})\b(?!,? ?(?:it|there|he|she|they|the|this|that|things)\b)"

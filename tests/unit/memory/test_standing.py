@@ -106,6 +106,10 @@ ORDERS = [
     "Never guess versions; look them up.",
     "Please always wrap lines at 100 characters.",
     "Always retry flaky requests once.",
+    "Never quit the app without saving.",
+    "Never stop asking me for confirmation.",
+    "Never stop the server during tests.",
+    "Never give credentials to third parties.",
     "Never disable warnings globally.",
     "Always copy the error message verbatim.",
     "With customers, always escalate outages.",
@@ -149,6 +153,12 @@ NO_ORDERS = [
     "Always hungry after a deploy.",
     "Never reliable builds here.",
     "Always fun to read your code.",
+    "Never quit smoking",
+    "never stop dreaming!",
+    "Never quit drinking coffee.",
+    "Never give up hope",
+    "Always wear sunscreen",
+    "Never smoke indoors.",
 ]
 
 
