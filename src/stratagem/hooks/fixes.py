@@ -109,7 +109,23 @@ def read_cards(path: str, text: str) -> tuple[dict[str, Any] | None, list[FixCar
 
 
 def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> str:
-    """Return the best fix for a failure, as a text, and remember that it was shown."""
+    """Return the best fix for a failure, as a text, and remember both; empty if there is none."""
+    bucket, same = _known_fixes(event, settings)
+    text = ""
+    if same and not _was_shown(files, same[0]):
+        text = _show(same, bucket, event, settings, files)
+    if not text:
+        # A fix that was shown before has failed if its error comes again.
+        note_failure(event, settings, files, incidents=_incidents(same))
+    return text
+
+
+def _incidents(cards: Sequence[FixCard]) -> list[str]:
+    return [card.incident_id for card in cards]
+
+
+def _known_fixes(event: HookEvent, settings: HookSettings) -> tuple[str, list[FixCard]]:
+    """Return the environment that fixes were ranked for, and those for a failure, best first."""
     error = _without_colours(strip_marked(event.output)[-_ERROR_CHARS_MAX:])
     branch = memory_branch(settings)
     path = cards_path(settings.database, branch)
@@ -122,10 +138,8 @@ def find_fix(event: HookEvent, settings: HookSettings, files: SessionFiles) -> s
 
         refresh_cards(settings, branch)
         about, cards = read_cards(path, error)
-    best = max(_same_error(error, cards), key=lambda card: card.final, default=None)
-    if best is None or about is None or _was_shown(files, best):
-        return ""
-    return _show(best, about["env_bucket"], event, settings, files)
+    same = sorted(_same_error(error, cards), key=lambda card: -card.final)
+    return about["env_bucket"] if about else "", same
 
 
 def _without_colours(text: str) -> str:
@@ -172,8 +186,13 @@ def _was_shown(files: SessionFiles, card: FixCard) -> bool:
 
 
 def _show(
-    card: FixCard, bucket: str, event: HookEvent, settings: HookSettings, files: SessionFiles
+    same: Sequence[FixCard],
+    bucket: str,
+    event: HookEvent,
+    settings: HookSettings,
+    files: SessionFiles,
 ) -> str:
+    card = same[0]
     lookup_id = random_id("look")
     steps = " ".join(f"{place}. {_line(step)}" for place, step in enumerate(card.steps, 1))
     ids = f"lookup_id {lookup_id}, solution_id {card.solution_id}"
@@ -182,7 +201,7 @@ def _show(
     if not count:
         return ""
     fix = {"lookup": lookup_id, "solution": card.solution_id, "incident": card.incident_id}
-    note_failure(event, settings, files, **fix)
+    note_failure(event, settings, files, **fix, incidents=_incidents(same))
     files.spool(
         {
             "do": "lookup",

@@ -54,21 +54,25 @@ def handle_tool(
     if event.interrupted:
         # The user stopped it: that is no failure to learn from.
         return text
-    if event.failed and wanted and settings.is_on("failure"):
-        from stratagem.hooks.fixes import find_fix
+    if settings.is_on("failure"):
+        if not event.failed:
+            _note_use(event, settings, files)
+        elif wanted:
+            from stratagem.hooks.fixes import find_fix
 
-        text = find_fix(event, settings, files)
-    elif settings.is_on("failure"):
-        _note_use(event, settings, files)
-    if event.failed and not text and settings.is_on("failure"):
-        note_failure(event, settings, files)
+            text = find_fix(event, settings, files)
+        else:
+            note_failure(event, settings, files)
     if settings.is_on("capture"):
         spool_tool(event, settings, files)
     return text
 
 
 def note_failure(event: HookEvent, settings: HookSettings, files: SessionFiles, **fix: Any) -> None:
-    """Remember that a command failed, and the fix that was shown for it if one was."""
+    """Remember that a command failed, and the fix that was shown for it if one was.
+
+    `incidents`, where given, are the known ones with the same error.
+    """
     key = command_key(event, settings)
     if key:
         error = mask_ends(strip_marked(event.output), _ERROR_CHARS, settings)
@@ -77,8 +81,6 @@ def note_failure(event: HookEvent, settings: HookSettings, files: SessionFiles, 
 
 def _note_use(event: HookEvent, settings: HookSettings, files: SessionFiles) -> None:
     """Remember a command that went well, and anything that changes something."""
-    if event.failed:
-        return
     action = _action(event)
     if action:
         action = mask_ends(action, 2 * _ACTION_CHARS, settings)[:_ACTION_CHARS]

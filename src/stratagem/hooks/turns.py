@@ -15,7 +15,7 @@ from stratagem.git_branches import DEFAULT
 from stratagem.hooks.brief import write_brief
 from stratagem.hooks.clients import COMPACTED, START, HookEvent, takes_context
 from stratagem.hooks.context_text import tokens_in
-from stratagem.hooks.credit import spool_recoveries
+from stratagem.hooks.credit import spool_retries
 from stratagem.hooks.fix_cards import open_runtime, update_cards
 from stratagem.hooks.git_branch import memory_branch
 from stratagem.hooks.session_files import SessionFiles
@@ -65,7 +65,7 @@ def _handle(event: HookEvent, settings: HookSettings, files: SessionFiles, runti
         # Once a session: prompts are compared with what was said in the last one.
         runtime.foundation.index.warm()
     if settings.is_on("failure"):
-        spool_recoveries(files, branch, _shown_steps(runtime, files, branch))
+        spool_retries(files, branch, _shown_steps(runtime, files, branch))
     runtime.take_spooled()
     if settings.is_on("failure"):
         update_cards(runtime, settings, branch)

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 import stratagem
-from stratagem.hooks.clients import HookEvent
+from stratagem.hooks.clients import STOP, HookEvent
 from stratagem.hooks.fix_cards import refresh_cards
 from stratagem.hooks.fixes import FixCard, cards_path, find_fix, read_cards, write_cards
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings, read_settings
+from stratagem.hooks.tools import handle_tool
+from stratagem.hooks.turns import handle_turn
 
 DENIED = "botocore.exceptions.ClientError: access to the bucket is denied"
 STEPS = ["Renew the licence of the build server"]
@@ -230,3 +232,24 @@ def test_what_a_later_version_added_to_a_card_is_left_out(tmp_path: Path) -> Non
     assert about is not None
     assert (about["newest"], about["env_bucket"]) == (7, "here")
     assert cards == [card]
+
+
+def test_a_fix_that_was_done_when_its_error_came_again_has_failed(settings: HookSettings) -> None:
+    error = "ModuleNotFoundError: No module named 'yaml'"
+    with stratagem.open(settings.database, embedder="none") as db:
+        db.debugging.add_incident(
+            "yaml is missing", ["pip install pyyaml"], "auto", True, error_signature=error
+        )
+    files = session_files(settings, "s")
+    failure = failed_with(settings, error)
+    done = failure._replace(
+        arguments={"command": "pip install pyyaml"}, output="Installed", failed=False
+    )
+
+    shown = [handle_tool(each, settings, files, wanted=True) for each in (failure, done, failure)]
+    handle_turn(HookEvent("claude-code", "Stop", STOP, "s", settings.folder), settings, files)
+
+    assert [bool(text) for text in shown] == [True, False, False]
+    with stratagem.open(settings.database, embedder="none") as db:
+        [solution] = db.debugging.list_solutions().results
+    assert (solution.worked, solution.failed) == (1, 1)

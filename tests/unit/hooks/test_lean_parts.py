@@ -16,7 +16,7 @@ from stratagem import limits
 from stratagem.git_branches import memory_branch_of
 from stratagem.hooks.clients import CLIENTS, HookEvent, format_answer, parse_event
 from stratagem.hooks.context_text import mark, pack_lines, strip_marked, tokens_in
-from stratagem.hooks.credit import find_recoveries, spool_recoveries
+from stratagem.hooks.credit import find_retries, spool_retries
 from stratagem.hooks.fixes import cards_path
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import read_settings
@@ -169,13 +169,13 @@ def test_a_recovery_is_a_failure_something_done_and_a_success() -> None:
     edit = _line("done", 2.0, command="", action="Edit a.py")
     worked = _line("done", 3.0, command="make test", action="Run: make test")
 
-    [recovery] = find_recoveries([failed, edit, worked])
-    [again] = find_recoveries([failed, worked])
+    [recovery] = find_retries([failed, edit, worked], {})
+    [again] = find_retries([failed, worked], {})
 
     assert recovery.actions == ["Edit a.py"]
     assert again.actions == []
     seen = _line("recovered", 4.0, recovery=recovery.id)
-    assert list(find_recoveries([failed, edit, worked, seen])) == []
+    assert list(find_retries([failed, edit, worked, seen], {})) == []
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,111 @@ def test_a_fix_is_credited_only_for_what_it_names(
     files.note("done", command="", action=action)
     files.note("done", command="make test", action="Run: make test")
 
-    spool_recoveries(files, "default", {"sol_1": [steps]})
+    spool_retries(files, "default", {"sol_1": [steps]})
 
     [spooled] = (tmp_path / "stratagem.db-hooks" / "spool").iterdir()
     [done] = json.loads(spooled.read_text())
     assert done["do"] == ("outcome" if is_credited else "draft")
+
+
+@pytest.mark.parametrize(
+    ("steps", "actions", "has_failed"),
+    [
+        (["apt install libpq-dev"], ["Run: sudo apt-get install -y libpq-dev"], True),
+        (["Install the missing module: pip install pyyaml"], ["Run: pip install pyyaml"], True),
+        (["Run `npm ci`, then run the tests again"], ["Run: npm ci"], True),
+        (["Restart the postgresql service"], ["Run: sudo systemctl restart postgresql"], True),
+        (
+            ["Delete node_modules and run npm install again"],
+            ["Run: rm -rf node_modules && npm install"],
+            True,
+        ),
+        (
+            ["Pin numpy below 2 in requirements.txt", "pip install -r requirements.txt"],
+            [
+                "Edit requirements.txt: replace `numpy scipy` by `numpy<2 scipy`",
+                "Run: pip install -r requirements.txt",
+            ],
+            True,
+        ),
+        (["apt install libpq-dev"], ["Run: apt install python3-venv"], False),
+        (["Restart the postgresql service"], ["Run: sudo systemctl restart redis"], False),
+        (["pip install numpy==1.26"], ["Run: pip install numpy==2.0"], False),
+        (["Run npm ci"], ["Run: npm install"], False),
+        (["go mod tidy"], ["Run: go mod download"], False),
+        (["npm install --legacy-peer-deps"], ["Run: npm install --force"], False),
+        (["docker system prune -af"], ["Run: docker system prune -f"], False),
+        (["Run the tests again"], [], False),
+        (
+            ["Delete node_modules and run npm install again"],
+            ["Run: rm -rf node_modules"],
+            False,
+        ),
+        (
+            ["Pin numpy below 2 in requirements.txt", "pip install -r requirements.txt"],
+            ["Edit requirements.txt: replace `numpy scipy` by `numpy<2 scipy`"],
+            False,
+        ),
+        (
+            ["Set max_connections to 200 in postgresql.conf"],
+            ["Edit postgresql.conf: replace `shared_buffers = 100` by `shared_buffers = 200`"],
+            False,
+        ),
+    ],
+)
+def test_a_fix_has_failed_only_if_all_of_it_was_done(
+    tmp_path: Path, steps: list[str], actions: list[str], *, has_failed: bool
+) -> None:
+    files = SessionFiles(str(tmp_path / "stratagem.db"), "claude-code", "s")
+    shown = {"solution": "sol_1", "lookup": "look_1", "incident": "inc_1"}
+    files.note("failed", command="make test", error="boom", **shown)
+    for action in actions:
+        files.note("done", command="", action=action)
+    files.note("failed", command="make test", error="boom", incidents=["inc_1"])
+
+    for _ in range(2):
+        spool_retries(files, "default", {"sol_1": steps})
+
+    spooled = [json.loads(each.read_text()) for each in _spooled(tmp_path)]
+    assert [(item["solution_id"], item["worked"]) for [item] in spooled] == (
+        [("sol_1", False)] if has_failed else []
+    )
+
+
+def test_an_error_in_place_of_the_one_that_a_fix_was_for_is_no_failure_of_the_fix(
+    tmp_path: Path,
+) -> None:
+    files = SessionFiles(str(tmp_path / "stratagem.db"), "claude-code", "s")
+    shown = {"solution": "sol_1", "lookup": "look_1", "incident": "inc_1"}
+    files.note("failed", command="make test", error="boom", **shown)
+    files.note("done", command="", action="Run: pip install pyyaml")
+    files.note("failed", command="make test", error="bang", incidents=["inc_2"])
+    files.note("failed", command="make lint", error="boom", incidents=["inc_1"])
+
+    spool_retries(files, "default", {"sol_1": ["pip install pyyaml"]})
+
+    assert _spooled(tmp_path) == []
+
+
+def test_a_fix_that_failed_is_not_credited_for_what_helped_then(tmp_path: Path) -> None:
+    files = SessionFiles(str(tmp_path / "stratagem.db"), "claude-code", "s")
+    shown = {"solution": "sol_1", "lookup": "look_1", "incident": "inc_1"}
+    files.note("failed", command="make test", error="boom", **shown)
+    files.note("done", command="", action="Run: pip install pyyaml")
+    files.note("failed", command="make test", error="boom", incidents=["inc_1"])
+    files.note("done", command="", action="Run: uv sync")
+    files.note("done", command="make test", action="Run: make test")
+
+    spool_retries(files, "default", {"sol_1": ["pip install pyyaml"]})
+
+    [failed], [draft] = [json.loads(each.read_text()) for each in _spooled(tmp_path)]
+    assert (failed["do"], failed["worked"]) == ("outcome", False)
+    assert (draft["do"], draft["incident"]["steps"]) == ("draft", ["Run: uv sync"])
+
+
+def _spooled(folder: Path) -> list[Path]:
+    spool = folder / "stratagem.db-hooks" / "spool"
+    return sorted(spool.iterdir()) if spool.is_dir() else []
 
 
 @pytest.mark.parametrize("client", CLIENTS)
