@@ -28,6 +28,8 @@ _WORDS: Final = {
     "record_outcome with worked=true or false.",
     "DONE_OR_ADD_ENV_VARIANT": "Done. If this fix works in another environment, add_solution to "
     "the same incident and then record_outcome.",
+    "DONE": "Done. The outcome is kept, but what was retired is not recommended, whatever its "
+    "outcomes. A person can restore it: `stratagem debug restore ID`.",
     "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT": "Debug further. If you find a new fix for the "
     "same incident, call add_solution (then record_outcome). If the root cause is different, call "
     "add_incident to create a new incident.",
@@ -69,11 +71,11 @@ def only_failed(*, writes: bool = True) -> NextAction:
     return _action("DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT" if writes else "DEBUG_FURTHER")
 
 
-def after_outcome(*, worked: bool) -> NextAction:
-    """Return the next action after a fix was tried."""
-    return _action(
-        "DONE_OR_ADD_ENV_VARIANT" if worked else "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
-    )
+def after_outcome(*, worked: bool, retired: bool = False) -> NextAction:
+    """Return the next action after a fix was tried; `retired`: it, or its incident, was."""
+    if not worked:
+        return _action("DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT")
+    return _action("DONE" if retired else "DONE_OR_ADD_ENV_VARIANT")
 
 
 def solution_added() -> NextAction:

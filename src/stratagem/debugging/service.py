@@ -216,6 +216,7 @@ class Debugging(BoundSystem):
                 "counted": earlier is None or earlier[1] != worked,
                 "sequence": outcome.sequence,
                 "note": _note_on_standing(records, solution, stands),
+                "retired": bool(_find_retired(records, stands)),
             }
 
         answer = self._write(
@@ -490,7 +491,7 @@ def _outcome_answer(
             "rank_after": after["rank"],
             "of": after["of"],
         },
-        next_action=actions.after_outcome(worked=worked),
+        next_action=actions.after_outcome(worked=worked, retired=answer.get("retired", False)),
         note=_join_notes(place.note, answer.get("note")),
     )
 
@@ -507,13 +508,25 @@ def _note_on_standing(records: IncidentRecords, tried: Solution, stands: Solutio
             f"{tried.solution_id} was merged into {stands.solution_id}: the evidence and "
             "the figures are those of both."
         )
-    if stands.retired:
-        content = records.content(kinds.SOLUTIONS, stands.solution_id)
-        notes.append(
-            f"{stands.solution_id} was retired ({content['retired']['reason']}) and is no "
-            "longer recommended."
-        )
+    notes += [
+        f"{record_id} was retired ({reason}): the outcome is kept, but the fix is not recommended."
+        for record_id, reason in _find_retired(records, stands).items()
+    ]
     return " ".join(notes) or None
+
+
+def _find_retired(records: IncidentRecords, solution: Solution) -> dict[str, str]:
+    """Return which of a fix and its incident were retired, and why."""
+    incident_id = records.resolve_incident(solution.incident_id)
+    contents = {
+        solution.solution_id: records.content(kinds.SOLUTIONS, solution.solution_id),
+        incident_id: records.incident(incident_id),
+    }
+    return {
+        record_id: content["retired"]["reason"]
+        for record_id, content in contents.items()
+        if "retired" in content
+    }
 
 
 def refuse_retired(records: IncidentRecords, incident_id: str, key: str) -> None:
@@ -698,6 +711,8 @@ def _measure_standing(
     solution = replace(solution, incident_id=records.resolve_incident(solution.incident_id))
     candidates = _group_solutions(records, match, records.solutions(solution.incident_id))
     ranked = ranking.rank(candidates, caller, now, priors={solution.incident_id: prior})
+    if "retired" in incident:
+        ranked = []
     places = [
         place
         for place, each in enumerate(ranked, 1)

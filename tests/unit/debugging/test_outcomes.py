@@ -55,3 +55,22 @@ def test_the_effect_is_that_of_the_outcome_alone_also_when_it_is_asked_for_again
 
     assert again == first
     assert first.effect["reliability_after"] > first.effect["reliability_before"]
+
+
+@pytest.mark.parametrize("what", ["solution_id", "incident_id"])
+def test_an_outcome_of_what_was_retired_promises_nothing(tmp_path: Path, what: str) -> None:
+    with stratagem.open(str(tmp_path / "s.db"), embedder="none") as db:
+        added = db.debugging.add_incident("It fails", ["mend it"], LINUX, True)
+        assert added.solution_id
+        retired = getattr(added, what)
+        db.debugging.retire_record(retired, "It deletes the data")
+
+        recorded = db.debugging.record_outcome(added.solution_id, True, LINUX)
+
+    assert recorded.note == (
+        f"{retired} was retired (It deletes the data): the outcome is kept, but the fix is not "
+        "recommended."
+    )
+    assert recorded.next_action.type == "DONE"
+    assert recorded.effect["rank_after"] is None
+    assert recorded.effect["of"] == 0
