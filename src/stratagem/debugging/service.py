@@ -32,7 +32,7 @@ from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.signatures import kept_headlines, signature_fields
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
-from stratagem.engine.relevance import TRY_MIN, ProblemComparison
+from stratagem.engine.relevance import LISTED_MIN, TRY_MIN, ProblemComparison
 from stratagem.errors import RecordRetired
 from stratagem.operation import Caller
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Param, RequestId
@@ -670,8 +670,15 @@ def _has_only_failed(best: RankedSolution) -> bool:
     return best.env_match_score >= 1 and bool(here["failed"]) and not here["worked"]
 
 
-def _name_nearest(match: SimilarIncident) -> str:
-    """Say what the nearest incident is, and why its fixes are not recommended."""
+def _name_nearest(match: SimilarIncident) -> str | None:
+    """Say what the nearest incident is, and why its fixes are not recommended.
+
+    None if it is not near: unlikely, and less than half of either is in the other.
+    """
+    found = match.comparison
+    lacking = max(len(found.asked_only), len(found.known_only))
+    if match.relevance < LISTED_MIN and lacking >= len(found.shared_words):
+        return None
     words = _say_words(match)
     return (
         f"Nearest, but probably another problem: {match.incident_id} ({match.content['title']!r}), "

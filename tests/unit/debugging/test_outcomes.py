@@ -74,3 +74,21 @@ def test_an_outcome_of_what_was_retired_promises_nothing(tmp_path: Path, what: s
     assert recorded.next_action.type == "DONE"
     assert recorded.effect["rank_after"] is None
     assert recorded.effect["of"] == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_named"),
+    [
+        ("ModuleNotFoundError: No module named 'pandas'", True),
+        ("TypeError: cannot read properties of undefined (reading 'map')", False),
+    ],
+)
+def test_the_nearest_incident_is_named_only_where_it_is_near(asked: str, *, is_named: bool) -> None:
+    known = "ModuleNotFoundError: No module named 'numpy'"
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.debugging.add_incident("It fails", ["mend it"], LINUX, True, error_signature=known)
+
+        answer = db.debugging.ranked_solutions(asked, LINUX)
+
+    assert answer.next_action.type == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+    assert bool(answer.note) == is_named
