@@ -99,6 +99,59 @@ def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
     assert signature(signature(one)) == signature(one)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Error: ENOSPC: no space left on device, write '/a/b'",
+            "Error: ENOSPC: no space left on device, write '/var/lib/app/data.bin'",
+        ),
+        (
+            "OSError: [Errno 28] No space left on device: '/tmp/x/part1'",
+            "OSError: [Errno 28] No space left on device: 'orders.csv'",
+        ),
+        (
+            "write /var/lib/docker/tmp/GetImageBlob1: no space left on device",
+            "write ~/thing.tar: no space left on device",
+        ),
+        (
+            "OSError: [Errno 24] Too many open files: '/a/x.log'",
+            "OSError: [Errno 24] Too many open files: '/b/orders.csv'",
+        ),
+        (
+            "cp: error writing '/mnt/big.iso': Disk quota exceeded",
+            "cp: error writing '/home/ann/b.dat': Disk quota exceeded",
+        ),
+        (
+            "ann@web1: Permission denied (publickey).",
+            "git@example.com: Permission denied (publickey).",
+        ),
+        ("root@10.0.0.7: Permission denied (publickey)", "bob@db-2: Permission denied (publickey)"),
+    ],
+)
+def test_where_it_happened_to_come_out_is_a_value(one: str, other: str) -> None:
+    assert signature(one) == signature(other) != ""
+    assert signature(signature(one)) == signature(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Error: ENOSPC: no space left on device, write '/a/b'",
+            "Error: ENOSPC: System limit for number of file watchers reached, watch '/a/b'",
+        ),
+        (
+            "Error: ENOENT: no such file or directory, open '/a/orders.json'",
+            "Error: ENOENT: no such file or directory, open '/a/secrets.txt'",
+        ),
+        ("ann@web1: Permission denied (publickey).", "ann@web1: Permission denied (password)."),
+    ],
+)
+def test_what_went_wrong_there_is_none(one: str, other: str) -> None:
+    assert signature(one) != signature(other)
+
+
 def test_words_are_no_letters_drawn_by_lot() -> None:
     words = (
         "IllegalStateException strengths catchphrase nightschool maximize rozszerzenie subprocess"

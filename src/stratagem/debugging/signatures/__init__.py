@@ -53,7 +53,7 @@ __all__ = [
     "stated_particulars",
 ]
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 _DIGEST_CHARS: Final = 32
 # A question about a code is shorter.

@@ -215,6 +215,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             r"(?: \((?:[0-9a-fA-F.:]{2,45}|\[ip\])\))?"
         ),
     ),
+    # A host that refuses a key: of `ann@web1` neither says why.
+    ("login", r"(?<![\w.+%@/-])[\w.+%-]{1,64}@[\w.-]{1,253}(?=: [Pp]ermission denied \()"),
     ("code", _any(*CODES)),
     (
         "hosted",

@@ -10,7 +10,8 @@ e-mail address) to the least (a number), then words.
 * Of an address of a registry the package stays: `<url>/chalk`. All other addresses are values.
 * A value becomes a placeholder. Integers, floats and versions share one, and so do all
   addresses: which of them it was is part of the value.
-* A path becomes the name at its end.
+* A path becomes the name at its end. Where something is used up (a disk, handles of files), it only
+  says who happened to ask next, and is a value; so is what stands in quotes there.
 * Of a word the digits at its end go: `user_123` is `user_<n>`.
 
 A message is cut before it is read. What comes out stays as it is when it goes in again.
@@ -42,6 +43,13 @@ _QUOTES: Final = str.maketrans(
     # Lines that a terminal draws around what is said.
     | dict.fromkeys(map(chr, range(0x2500, 0x2580)), " ")
 )
+# Names go only behind the words that say so: what asked for it may be named in front.
+_USED_UP: Final = re.compile(
+    r"\b(?:E(?:DQUOT|MFILE|NFILE|NOSPC)\b|(?:[Nn]o space left on|[Nn]ot enough space on)\b"
+    r"|[Tt]oo many open files\b|[Dd]isk quota exceeded\b)"
+)
+_QUOTED: Final = re.compile(r"'[^']{1,400}'")
+_PATHS: Final = frozenset({"path", "file"})
 _HTTP_VERSION: Final = re.compile(r"HTTP/\d(?:\.\d)?")
 _WHERE_AT_END: Final = re.compile(rf"{WHERE}$")
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
@@ -91,10 +99,15 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
     plain = _on_one_line(message)
+    used_up = _USED_UP.search(plain)
+    if used_up:
+        behind = used_up.end()
+        plain = plain[:behind] + _QUOTED.sub("'<path>'", plain[behind:])
     pieces: list[str] = []
     end = 0
     for match in _find_parts(plain):
-        pieces += plain[end : match.start()], _replace(match)
+        is_value = used_up and match.lastgroup in _PATHS
+        pieces += plain[end : match.start()], "<path>" if is_value else _replace(match)
         end = match.end()
     scanned = _NUMBERS.sub("<n>", "".join([*pieces, plain[end:]]))
     return _truncate(" ".join(scanned.split()))
@@ -343,6 +356,7 @@ _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "named": _keep_name,
     "command": _keep,
     "valued": _replace_value,
+    "login": "<email>",
     "code": _code,
     "hosted": _replace_host,
     "port": _port,
