@@ -33,6 +33,8 @@ from stratagem.debugging.signatures import (
     kept_headlines,
     stand_in_one_place,
     stated_particulars,
+    states_error,
+    title_headlines,
 )
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
@@ -247,10 +249,39 @@ def _judge_prose(
     share = relevance.title_share(title, asked, foundation.index.rarity(reader, list(title)))
     share *= relevance.title_weight(title, frozenset(analysis.content_terms(problem.title)))
     best = relevance.prose_relevance(share, gap)
+    described = _describe(problem.text, problem.headlines)
     for each in prose:
         ratio = each.ranked.score / first.ranked.score if first.ranked.score else 0.0
         comparison = ProblemComparison(best * ratio, known=_compare_titles(asked, each.content))
+        comparison = _judge_title(problem, described, each, comparison)
         yield SimilarIncident(each.content["incident_id"], each.content, comparison)
+
+
+def _judge_title(
+    problem: Problem, asked: Description, found: _Found, by_words: ProblemComparison
+) -> ProblemComparison:
+    """Judge an incident whose title may be its error: what holds for messages holds for it."""
+    # Most have too little in common with what is asked about to be looked at closely.
+    if sum(said for _, said in by_words.known) * 2 < len(by_words.known):
+        return by_words
+    # Of a task (`Upgrade it to 3.4`) the numbers are what it is about, not values.
+    is_error = states_error(problem.text)
+    if not is_error and by_words.relevance <= _MOST["STATES_OTHERS"]:
+        return by_words
+    title = found.content["title"]
+    headlines = title_headlines(title)
+    stated = stated_particulars(problem.text)
+    if stated and are_other_particulars(stated, stated_particulars(title)):
+        return _at_most(_MOST["STATES_OTHERS"], by_words)
+    by_head = relevance.compare(asked, _describe(title, headlines), found.ranked.cosine)
+    if by_head.differs_in_names:
+        return _at_most(_MOST["OF_OTHERS"], by_words)
+    is_same = is_error and agreement(problem.headlines, headlines).name == "SAME"
+    return by_head if is_same and by_head.relevance > by_words.relevance else by_words
+
+
+def _at_most(most: float, comparison: ProblemComparison) -> ProblemComparison:
+    return comparison._replace(relevance=min(most, comparison.relevance))
 
 
 def _raise_by_code(

@@ -185,6 +185,12 @@ class ProblemComparison(NamedTuple):
         """Words of the known head that the asked description lacks, names first."""
         return _texts(self.known, found=False)
 
+    @property
+    def differs_in_names(self) -> bool:
+        """Whether both heads say the same, each of something that the other does not name."""
+        words = all(found for word, found in [*self.asked, *self.known] if not word.is_name)
+        return words and _lacks_name(self.known) and _lacks_name(self.asked)
+
 
 class _HeadPair(NamedTuple):
     """Two heads, each with the words that the other description shares."""

@@ -51,6 +51,8 @@ __all__ = [
     "signature_fields",
     "stand_in_one_place",
     "stated_particulars",
+    "states_error",
+    "title_headlines",
 ]
 
 VERSION: Final = 6
@@ -158,6 +160,13 @@ def stated_particulars(text: str) -> frozenset[str]:
     return extraction.stated_particulars(text)
 
 
+def states_error(text: str) -> bool:
+    """Say whether a text has a stack, or a line that is surely an error and no prose."""
+    from stratagem.debugging.signatures import extraction
+
+    return extraction.states_error(text)
+
+
 def is_bare_status(text: str) -> bool:
     """Say whether a text says no more than that something failed: `HTTP 500`, `exit code 1`."""
     from stratagem.debugging.signatures import codes
@@ -204,6 +213,11 @@ def kept_headlines(content: Mapping[str, Any]) -> list[Headline]:
         return [Headline.from_dict(each) for each in content.get("headlines", ())]
     # Written under older rules.
     return _read_headlines(content.get("error_signature") or "")
+
+
+def title_headlines(title: str) -> list[Headline]:
+    """Return the headlines of a title, which may be an error by itself."""
+    return _read_headlines(title)
 
 
 @cache_texts(1024)

@@ -37,6 +37,7 @@ __all__ = [
     "signature",
     "signature_and_headlines",
     "stated_particulars",
+    "states_error",
 ]
 
 _CHARS_MAX: Final = 2_000
@@ -148,6 +149,14 @@ def stated_particulars(text: str) -> frozenset[str]:
     return particulars.particulars(
         errors[0].head, _headline(errors[0]), "\n".join(said), lines.plain(error)
     )
+
+
+@cache_texts(8)
+def states_error(text: str) -> bool:
+    """Say whether a text has a stack, or a line that is surely an error."""
+    read = lines.read(text)
+    span = error_lines.worst(read)
+    return _last_chain(read) is not None or (span is not None and span.weight > error_lines.WEAK)
 
 
 def _headlines_of(masked: str) -> list[Headline]:
