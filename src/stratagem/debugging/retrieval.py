@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -61,6 +62,11 @@ _COMPARED: Final = 20
 _LISTED_SHARE: Final = 0.5
 # So many incidents with one headline are looked at; most are one problem in many places.
 _SAME_HEADLINE_MAX: Final = 50
+# What reports of all kinds have in their titles.
+_ANY_FAILURE: Final = (
+    "fail fails failed failing failure error errors break breaks broken crash crashes problem"
+    " issue bug wrong work works working stop stops exception"
+)
 # The same words in another place of the program, or with another cause, are another problem until
 # somebody says otherwise; `database is locked` is said of many a problem, `HTTP 500` of nearly all.
 # Of the errors that state other particulars, none that we know is the same.
@@ -247,7 +253,8 @@ def _judge_prose(
     asked = frozenset(analysis.terms(problem.text))
     title = dict.fromkeys(analysis.content_terms(first.content["title"]))
     share = relevance.title_share(title, asked, foundation.index.rarity(reader, list(title)))
-    share *= relevance.title_weight(title, frozenset(analysis.content_terms(problem.title)))
+    line = frozenset(analysis.content_terms(problem.title))
+    share *= relevance.title_weight(title, line, _any_failure())
     best = relevance.prose_relevance(share, gap)
     described = _describe(problem.text, problem.headlines)
     for each in prose:
@@ -255,6 +262,12 @@ def _judge_prose(
         comparison = ProblemComparison(best * ratio, known=_compare_titles(asked, each.content))
         comparison = _judge_title(problem, described, each, comparison)
         yield SimilarIncident(each.content["incident_id"], each.content, comparison)
+
+
+# Made with the first report, because the stemmer takes a while to load.
+@cache
+def _any_failure() -> frozenset[str]:
+    return frozenset(analysis.content_terms(_ANY_FAILURE))
 
 
 def _judge_title(

@@ -17,8 +17,9 @@ collection of ten and in one of a hundred thousand.
 
 Prose has no head. There, two things count: the share of the best result's title that the query has
 (`title`, each word weighted by its rarity), and its lead over the next result (`gap`, at most 0.3).
-A title of one or two words counts as the share that it is of the query's first line: `Server error`
-is in much that is about something else.
+A title of one or two words, beside those that any report has (`fails`), counts as the share that
+both have of it and the query's first line: `Build fails on CI` is in much that is about something
+else.
 
     relevance of the best = logistic(−3.5 + 3.5·title + 4·gap), at most 0.95
 
@@ -290,14 +291,17 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
     return sum(weights[term] for term in weights if term in asked) / total if total else 0.0
 
 
-def title_weight(title: Collection[str], asked: Collection[str]) -> float:
+def title_weight(
+    title: Collection[str], asked: Collection[str], untelling: Collection[str] = ()
+) -> float:
     """Return how much of a match a title can be, from 0 to 1.
 
-    A brief one counts as the share that it is of the line that says what is asked about.
+    A brief one counts as the share that both have of it and the line that says what is asked about.
+    `untelling` terms make no title longer.
     """
-    if len(title) > _BRIEF_TITLE_TERMS:
+    if len({*title}.difference(untelling)) > _BRIEF_TITLE_TERMS:
         return 1.0
-    return len({*title}.intersection(asked)) / len(asked) if asked else 0.0
+    return len({*title}.intersection(asked)) / len({*title}.union(asked)) if title else 0.0
 
 
 def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:

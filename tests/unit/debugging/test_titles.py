@@ -70,3 +70,33 @@ def test_a_title_that_is_the_error_is_known_as_one(title: str, asked: str) -> No
 
 def test_of_a_task_the_numbers_are_what_it_is_about() -> None:
     assert relevance_of("Upgrade kafka to 2.8.1", asked="Upgrade kafka to 3.4.0") < 0.9
+
+
+@pytest.mark.parametrize(
+    ("title", "asked"),
+    [
+        ("Build fails on CI", "docker build fails on CI with permission denied"),
+        ("Build fails on CI", "gradle build fails"),
+        ("Tests fail on CI", "E2E tests fail on CI because chrome is missing"),
+        ("Tests fail on CI", "tests on CI run out of memory"),
+        ("Deploy to production fails", "the production database is slow after deploy"),
+        ("npm install fails", "npm install hangs"),
+        ("App crashes on startup", "app startup is slow"),
+    ],
+)
+def test_a_title_that_says_little_is_not_the_problem_of_whoever_says_more(
+    title: str, asked: str
+) -> None:
+    assert relevance_of(title, asked=asked) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("title", "asked"),
+    [
+        ("Build fails on CI", "the build fails on our CI"),
+        ("Deploy to production fails", "production deploy fails"),
+        ("npm install fails", "why does npm install fail?"),
+    ],
+)
+def test_a_title_that_says_little_is_found_by_what_it_says(title: str, asked: str) -> None:
+    assert relevance_of(title, asked=asked) >= 0.4

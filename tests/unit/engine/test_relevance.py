@@ -165,3 +165,4 @@ def test_a_brief_title_counts_as_the_share_of_the_line_that_it_is() -> None:
     assert title_weight({"tests", "fail"}, frozenset({"tests", "fail", "database", "cart"})) == 0.5
     assert title_weight({"tests", "fail", "cart"}, frozenset({"tests", "cart"})) == 1.0
     assert title_weight({"docker"}, frozenset()) == 0.0
+    assert title_weight({"build", "fail", "ci"}, {"gradle", "build", "fail"}, {"fail"}) == 0.5
