@@ -6,7 +6,7 @@ each by itself, and a candidate below a floor is not shown. A search takes eithe
 that it covers and of its cosine, as a share of what such a sum is where a text surely answers. A
 search takes six words of a long query for all of it; a prompt of a hundred words shares six with
 many a text, so most of its words count here. At three false hits in a hundred unrelated prompts
-that brings 44 in a hundred answers along, where six words bring 35 (LoCoMo, BEAM and small stores
+that brings 45 in a hundred answers along, where six words bring 35 (LoCoMo, BEAM and small stores
 together). The numbers and the default of the floor, which is a setting, were chosen on one half of
 the conversations; `python -m evals injection` measures the other half.
 
@@ -117,7 +117,9 @@ def find_memories(
     usable = [each for each in contents.values() if _is_usable(each, session)]
     thrown_away = _thrown_away(reader, usable)
     rarity = {term: math.log1p(total / (1 + counts[term])) for term in terms}
-    judge = _Judge(reader, prompt, set(terms) - set(asked), rarity)
+    # A word that is nowhere finds nothing, but the prompt means it.
+    common = {term for term in terms if counts[term]}.difference(asked)
+    judge = _Judge(reader, prompt, common, rarity)
     found = [
         judge.judge(each, passages[each.sequence])
         for each in usable

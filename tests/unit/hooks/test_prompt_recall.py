@@ -85,3 +85,21 @@ def test_the_passage_of_a_message_that_answers_is_shown(tmp_path: Path) -> None:
 
     reader.close()
     assert ANSWER in found.text
+
+
+@pytest.mark.parametrize("prompt", ["run the linter", "run the formatter", "run the migration"])
+def test_a_word_that_no_memory_has_still_says_what_a_prompt_means(
+    tmp_path: Path, prompt: str
+) -> None:
+    path = tmp_path / "memory.db"
+    with stratagem.open(path) as db:
+        db.memory.store("nightly", "The nightly job runs on the CI runner")
+        db.memory.store("db/version", "Postgres 16 runs in production")
+        # A search embeds what waits for it.
+        db.memory.search("harbour")
+    reader = DirectReader(str(path), "default", NOW)
+
+    found = find_memories(reader, prompt, known=(), session="another", floor=0.8)
+
+    reader.close()
+    assert found == []
