@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -277,10 +277,10 @@ def _compounds_in(
     ]
 
 
-def _has_another_date(text: str, dates: Sequence[str]) -> bool:
+def _has_another_date(text: str, dates: Collection[str]) -> bool:
     """Whether a text has dates, and not all of some."""
-    lacks = any(date not in text or not re.search(rf"\b{date}\b", text) for date in dates)
-    return lacks and _DATE.search(text) is not None
+    found = _DATE.findall(text) if dates else []
+    return bool(found) and not set(dates).issubset(found)
 
 
 def _remove_joints(text: str) -> str:
