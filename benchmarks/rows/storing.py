@@ -29,7 +29,8 @@ _PLAIN_LIMIT: Final = 6.0
 # Longer than commits of a burst are apart.
 _PAUSE_SECONDS: Final = 0.06
 _PAUSED: Final = 60
-_PER_ROUND: Final = 100
+# As many texts as wait to be indexed together, twice: each round indexes as many as it stores.
+_PER_ROUND: Final = 128
 _ROUNDS: Final = 20
 _BULK_SIZE: Final = 50_000
 _BULK_SIZE_QUICK: Final = 10_000
