@@ -241,6 +241,7 @@ MANIFEST: dict[str, str] = {
     "search:hit": "A hit of an entry shows all of it.",
     "search:nothing": "A search that finds nothing is an answer.",
     "search:near-words": "A misspelt word that finds nothing is answered with one that is shown.",
+    "search:absent-names": "Names of a query that no text has are said beside the hits.",
     "search:lexical": "Without an embedder a search says that it is lexical.",
     "search:score": "Scores lie between zero and one, and each says how well its hit matches.",
     "search:floor": "A query about nothing stored finds nothing; `min_score` sets the floor.",

@@ -230,3 +230,19 @@ def test_a_word_that_is_spelled_right_is_not_taken_for_another(opened: Opener, q
 
     assert "Did you mean" not in call.search(query=query).get("note", "")
     assert "Did you mean 'branch'?" in call.search(query="brnach")["note"]
+
+
+@proves("search:absent-names")
+def test_other_words_do_not_make_up_for_a_name_that_a_short_text_lacks(opened: Opener) -> None:
+    call = opened(embedder="static")
+    call.store(key="project/atlas/deadline", value="Beta on 15 March, no later")
+    call.store(key="project/search/engine", value="Typesense")
+    call.store(key="project/billing/provider", value="Stripe")
+
+    (right, *_) = call.search(query="deadline of project Atlas")["results"]
+    answer = call.search(query="deadline of project Hermes")
+
+    assert right["score"] > 0.9
+    assert answer["results"][0]["score"] < 0.75
+    assert answer["note"] == "No text that can be searched has 'Hermes'."
+    assert "'zyxomma'" in call.search(query="deadline of the zyxomma project")["note"]

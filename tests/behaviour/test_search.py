@@ -132,6 +132,42 @@ def test_no_word_of_another_branch_namespace_or_time_is_suggested(call: Call) ->
     assert "platypus" in call.search(query="platypuss", branch="trial")["note"]
 
 
+@proves("search:absent-names")
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("deadline of project Hermes", "No text that can be searched has 'Hermes'."),
+        (
+            "the deadline of Hermes or Zeus for SSL",
+            "No text that can be searched has 'Hermes' or 'Zeus' or 'SSL'.",
+        ),
+        ("the deadline of Atlas", None),
+        ("Deadline of the project", None),
+        ("deadline for IT and the due date", None),
+        ("Project Deadline And Due Date", None),
+    ],
+)
+def test_a_name_that_no_text_has_is_said_beside_the_hits(
+    call: Call, query: str, note: str | None
+) -> None:
+    call.store(key="atlas", value="the deadline of the project is 15 March")
+
+    answer = call.search(query=query)
+
+    assert answer["results"]
+    assert answer.get("note") == note
+
+
+@proves("search:absent-names")
+def test_a_name_is_not_said_to_be_nowhere_once_it_is_stored(call: Call) -> None:
+    call.store(key="atlas", value="the deadline of the project is 15 March")
+    assert "Hermes" in call.search(query="the deadline of Hermes")["note"]
+
+    call.store(key="other", value="Hermes has none")
+
+    assert "note" not in call.search(query="the deadline of Hermes")
+
+
 @proves("search:near-words")
 @pytest.mark.parametrize("query", ["zzzzqqqq", "tip", "x" * 9_000, "qwer " * 1_900, "日本語の本だ"])
 def test_what_is_near_nothing_gets_no_suggestion(call: Call, query: str) -> None:

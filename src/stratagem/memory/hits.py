@@ -257,7 +257,9 @@ class HitReader:
         key, text = found.key_and_text
         if nearness is not None and nearness.question.misses_code(found.title, found.text):
             return 0.0
-        if nearness is None or found.covered >= relevance.UNSURE:
+        if nearness is None or (
+            found.covered >= relevance.UNSURE and not nearness.question.misses_name(text)
+        ):
             return relevance.short_likeness(near)
         if key is not None:
             near = max(near, (near + nearness.of_key(key, text)) / 2)

@@ -4,6 +4,8 @@ What is one mistake away from a word (a letter too much, too few or wrong, or tw
 places) is written down and looked up in the index with one statement, as a search would be. So
 only texts that the caller may see are looked at, however much is stored, and the word that is named
 stands in one of them. A word that the embedder knows well is spelled as it was meant.
+
+Where there are hits all the same, those of a name that no text has are not about what was asked.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ from stratagem.search.passages import span_of
 from stratagem.search.stopwords import STOP_WORDS
 from stratagem.storage.contract import EventContent, Reader
 
-__all__ = ["find_near_words"]
+__all__ = ["find_absent_words", "find_near_words"]
 
 # Shorter words are one mistake away from many others, longer ones are no words.
 _CHARS_MIN: Final = 4
 _CHARS_MAX: Final = 20
+# Shorter names are abbreviations, which a text may write out.
+_NAME_CHARS_MIN: Final = 3
 # Of the words of a query, so many are looked up, and so many of those that no text has.
 _WORDS_READ: Final = 12
 _WORDS_MAX: Final = 3
@@ -40,6 +44,8 @@ _PASSAGES_READ: Final = 20
 # Among the rarer words of a vocabulary are misspelt ones that many write.
 _WELL_KNOWN_RANK: Final = 25_000
 _WORD: Final = re.compile(r"[^\W\d_]++")
+# A name, and not where a sentence begins.
+_NAME: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][^\W\d_]++")
 
 
 class _Text(NamedTuple):
@@ -103,6 +109,24 @@ def find_near_words(
     return found
 
 
+def find_absent_words(query: str, absent: set[str], embedder: Embedder | None) -> list[str]:
+    """Return the names of a query, and its words that hardly any text uses, whose terms are absent.
+
+    A hit without another word may say the same in other words; without a name it hardly can.
+    """
+    words = list(dict.fromkeys(_WORD.findall(query)))[:_WORDS_READ]
+    names = set(_NAME.findall(query))
+    # In a title most words begin with a capital.
+    are_names = 2 * len(names) < len(words)
+    return [
+        word
+        for word in words
+        if len(word) >= _NAME_CHARS_MIN
+        and absent >= set(analysis.query_terms(word))
+        and ((are_names and word in names) or not _is_in_use(word, embedder))
+    ][:_WORDS_MAX]
+
+
 def _unknown_words(reader: Reader, query: str, embedder: Embedder | None) -> list[str]:
     """Return words of a query that are long enough to be told, and that no text has."""
     words = dict.fromkeys(
@@ -120,6 +144,11 @@ def _unknown_words(reader: Reader, query: str, embedder: Embedder | None) -> lis
         if not any(counts.get(term) for term in own) and not _is_well_known(word, embedder)
     ]
     return unknown[:_WORDS_MAX]
+
+
+def _is_in_use(word: str, embedder: Embedder | None) -> bool:
+    """Whether a word has a meaning of its own; of none it is known without an embedder."""
+    return embedder is None or embedder.rank(word.lower()) is not None
 
 
 def _is_well_known(word: str, embedder: Embedder | None) -> bool:

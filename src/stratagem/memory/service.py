@@ -324,7 +324,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             self._check_filters(scope, others)
         # All pages before this one are needed to put the lists together.
         found = self._find_elsewhere(scope, others, skip + k + 1) if others else ()
-        page, ranking = self._find(scope, own, skip, k, found)
+        page, ranking, absent = self._find(scope, own, skip, k, found)
         follows = page.more and skip + k <= limits.SEARCH_OFFSET_MAX
         return SearchResults(
             results=page.hits,
@@ -334,7 +334,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             branch=scope.branch,
             namespace=self._caller.namespace,
             note=self._search_note(
-                scope, own, page, ranking, is_first=not skip, is_last=not follows
+                scope, own, page, ranking, absent, is_first=not skip, is_last=not follows
             ),
             ended_at=page.ended_at,
         )
@@ -365,7 +365,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             min_score,
             explain=True,
         )
-        page, ranking = self._find(scope, {ENTRY, EVENT}, 0, k)
+        page, ranking, absent = self._find(scope, {ENTRY, EVENT}, 0, k)
         return SearchResults(
             results=page.hits,
             truncated=page.more,
@@ -373,7 +373,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(scope, {ENTRY, EVENT}, page, ranking),
+            note=self._search_note(scope, {ENTRY, EVENT}, page, ranking, absent),
         )
 
     def _find(
@@ -383,7 +383,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         skip: int,
         k: int,
         others: Sequence[Sequence[Hit]] = (),
-    ) -> tuple[hits.Page, Ranking]:
+    ) -> _Found:
         """Return a page of memory's own hits and of others, and how memory's were found."""
         index = self._foundation.index
         with index.snapshot() as reader:
@@ -408,7 +408,15 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 min_score=scope.min_score,
                 explain=scope.explain,
             )
-            return found.read(skip, k, others), ranking
+            page = found.read(skip, k, others)
+            absent = () if skip else self._find_absent_words(reader, scope.query, ranking)
+            return _Found(page, ranking, absent)
+
+    def _find_absent_words(self, reader: Reader, query: str, ranking: Ranking) -> Sequence[str]:
+        """Return the names of a query that no text has: no hit can be about them."""
+        index = self._foundation.index
+        absent = index.absent_terms(reader, ranking.terms)
+        return near_words.find_absent_words(query, absent, index.embedder) if absent else ()
 
     def _search_note(
         self,
@@ -416,6 +424,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         kinds: set[str],
         page: hits.Page,
         ranking: Ranking,
+        absent: Sequence[str],
         *,
         is_first: bool = True,
         is_last: bool = False,
@@ -426,6 +435,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             said.append(say_end(page.ended_at))
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
+        elif absent:
+            said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
         said += ranking.say_waiting()
         if page.more and is_last:
             said.append(
@@ -471,7 +482,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         filters = [name for name, each in given.items() if each is not None]
         if filters:
             wider = scope._replace(namespace=None, tags=(), as_of=None)
-            page, _ = self._find(wider, kinds, 0, limits.SEARCH_K_DEFAULT)
+            page = self._find(wider, kinds, 0, limits.SEARCH_K_DEFAULT).page
             if said := say_found_without(filters, page.hits):
                 return said
         return say_no_match(scope.branch, scope.namespace, scope.as_of)
@@ -881,6 +892,14 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             ),
         }
         return actions[action]()
+
+
+class _Found(NamedTuple):
+    """A page of hits, how those of memory were found, and the names asked for that no text has."""
+
+    page: hits.Page
+    ranking: Ranking
+    absent: Sequence[str]
 
 
 class _SearchScope(NamedTuple):

@@ -200,11 +200,19 @@ def query_terms(text: str) -> list[str]:
     """
     codes, text = _take_codes(text[: limits.QUERY_CHARS_MAX])
     chunks = leave_out_function_words(text.split())
-    found = dict.fromkeys([*codes, *(term for chunk in chunks for term in _query_terms(chunk))])
-    telling = [term for term in found if term not in STOP_WORDS]
+    found = [(term, chunk) for chunk in chunks for term in _query_terms(chunk)]
+    telling = [term for term, chunk in found if not _is_stop_word(term, chunk)]
+    kept = [*codes, *telling] or [term for term, _ in found] or _symbol_terms(text).split()
     # Each once: a term asked for a hundred times is looked up a hundred times.
-    distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text).split()))
-    return distinct[: limits.QUERY_TERMS_MAX]
+    return list(dict.fromkeys(kept))[: limits.QUERY_TERMS_MAX]
+
+
+def _is_stop_word(term: str, chunk: str) -> bool:
+    """Whether a term of a chunk is that of a stop word; `owns` is none, and has the stem of one."""
+    if term not in STOP_WORDS:
+        return False
+    word = chunk.strip(_EDGES).casefold()
+    return word in STOP_WORDS or stem(word) != term
 
 
 def _take_codes(text: str) -> tuple[list[str], str]:

@@ -319,6 +319,17 @@ class Index:
         counts = self._count_texts(reader.search, terms, total)
         return {term: math.log1p(total / (1 + counts[term])) for term in terms}
 
+    def absent_terms(self, reader: Reader, terms: Sequence[str]) -> set[str]:
+        """Return the terms that no text has, whatever a view shows."""
+        search = reader.search
+        counts = self._count_texts(search, terms, max(search.text_count(), 1))
+        unseen = [term for term, count in counts.items() if not count]
+        if not unseen:
+            return set()
+        # What was counted a while ago may have been stored since.
+        counted = search.document_frequencies(unseen)
+        return {term for term in unseen if not counted[term]}
+
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
         """Begin a snapshot to search in, after the texts of a burst of writes have been indexed.

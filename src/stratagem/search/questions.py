@@ -174,6 +174,10 @@ class Question:
         joined = _remove_joints(small) if self._compounds else ""
         return not all(_has_compound(small, joined, parts) for parts in self._compounds)
 
+    def misses_name(self, text: str) -> bool:
+        """Whether a text lacks a name that is asked for; something like it may be there."""
+        return bool(self._names) and not all(name in text.casefold() for name in self._names)
+
     def support(self, text: str) -> float:
         """Return what the kind of answer, and who is asked about, say for a text (or against)."""
         own = _OWN_WEIGHT if self._own else 0.0

@@ -277,6 +277,20 @@ def test_stop_words_are_indexed_but_not_asked_for_beside_others() -> None:
     assert content_terms("the cat and the hat") == ["cat", "hat"]
 
 
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("who owns billing?", ["own", "bill"]),
+        ("Who owned it", ["own"]),
+        ("how many cans do we own", ["can"]),
+        ("its own isOwn", ["isown"]),
+        ("is it her own?", ["is", "it", "her", "own"]),
+    ],
+)
+def test_a_word_that_has_the_stem_of_a_stop_word_is_asked_for(query: str, asked: list[str]) -> None:
+    assert query_terms(query) == asked
+
+
 def test_a_query_has_each_term_once_and_not_too_many() -> None:
     asked = query_terms(" ".join(f"word{n} word{n}" for n in range(200)))
 
