@@ -79,6 +79,8 @@ def test_a_copy_shows_and_remembers_what_the_source_does(
     append(here, a_note("gone", "written anew"))
     request = WriteRequest("ada", "r1", b"f")
     here.write(lambda t: work(t, "once"), request)
+    # What waits to be indexed has no vector to be copied yet.
+    here.index_backlog(5.0)
     there = openers[target]("there")
 
     copied = copy(here, there, quiet)

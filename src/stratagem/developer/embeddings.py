@@ -57,16 +57,17 @@ class Embeddings(BoundSystem):
 
     def status(self) -> EmbeddingStatus:
         """Return the embedder in use, and how many texts have a vector or wait for one."""
-        embedder = self._foundation.index.embedder
+        index = self._foundation.index
+        embedder = index.embedder
         with self._store.snapshot() as reader:
-            embedded, pending = reader.vectors.count(), reader.vectors.pending_count()
+            embedded, pending = reader.vectors.count(), index.count_without_vector(reader)
         return EmbeddingStatus(
             enabled=embedder is not None,
             model=embedder.name if embedder else "none",
             dimension=embedder.dimensions if embedder else None,
             loaded=embedder.is_loaded if embedder else False,
             embedded=embedded if embedder else 0,
-            pending=pending if embedder else 0,
+            pending=pending,
         )
 
     def tokenize(self, text: _Text) -> Tokens:

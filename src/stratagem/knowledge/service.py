@@ -46,6 +46,7 @@ from stratagem.knowledge.services import TOOLS, WRITERS
 from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet, fold_name
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
+from stratagem.storage.contract import Store
 
 __all__ = ["Knowledge", "make_pong"]
 
@@ -178,7 +179,7 @@ class Knowledge(Curation):
         message = "Found" if found.concepts else "Nothing found"
         answer = page.results(found.concepts, page.cut(found.hits), message)
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
-        notes = [_search_note(found, "include_superseded"), advice]
+        notes = [_search_note(found, self._store, "include_superseded"), advice]
         answer.note = " ".join(note for note in notes if note) or None
         return answer
 
@@ -224,7 +225,7 @@ class Knowledge(Curation):
             ContextConcept(each.concept_id, each.name, each.similarity, each.certainty_score)
             for each in found.hits[: written.concepts]
         ]
-        note = _search_note(found, "search_concepts_semantic with include_superseded")
+        note = _search_note(found, self._store, "search_concepts_semantic with include_superseded")
         if not found.concepts:
             return KnowledgeContext("", [], "Nothing is known about this", note=note)
         left = len(found.concepts) - written.concepts
@@ -391,9 +392,9 @@ def make_pong(now: int) -> Pong:
     return Pong("ok", "MCP Knowledge Server is running", "knowledge-server", moments.iso(now))
 
 
-def _search_note(found: Found, what_shows_all: str) -> str | None:
+def _search_note(found: Found, store: Store, what_shows_all: str) -> str | None:
     notes = []
     if found.replaced:
         notes.append(f"Superseded and left out: {found.replaced}; {what_shows_all} shows them.")
-    notes += found.ranking.say_waiting()
+    notes += found.ranking.say_waiting(store)
     return " ".join(notes) or None

@@ -148,7 +148,9 @@ def _unknown_words(reader: Reader, query: str, embedder: Embedder | None) -> lis
 
 def _is_in_use(word: str, embedder: Embedder | None) -> bool:
     """Whether a word has a meaning of its own; of none it is known without an embedder."""
-    return embedder is None or embedder.rank(word.lower()) is not None
+    if embedder is None or not embedder.is_loaded:
+        return True
+    return embedder.rank(word.lower()) is not None
 
 
 def _is_well_known(word: str, embedder: Embedder | None) -> bool:

@@ -437,7 +437,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
             said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
-        said += ranking.say_waiting()
+        said += ranking.say_waiting(self._store)
         if page.more and is_last:
             said.append(
                 f"A search shows its first {limits.SEARCH_OFFSET_MAX:,} hits; for others, search "
@@ -714,7 +714,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._shown_location(),
                 embedder=index.embedder_name or "none",
-                unembedded=reader.vectors.pending_count() if index.embedder else 0,
+                unembedded=index.count_without_vector(reader),
                 durability=foundation.durability,
                 read_only=self._store.read_only,
                 clock_ahead_seconds=gap.seconds if gap else None,

@@ -138,12 +138,17 @@ class Ranking:
     unindexed: int = 0
     nearness: Nearness | None = None
 
-    def say_waiting(self) -> list[str]:
+    def say_waiting(self, store: Store) -> list[str]:
         """Say which texts were searched by words only, and which not at all."""
         said = []
         if self.waiting:
             said.append(f"{self.waiting} texts have no vector yet; they are found by words only.")
-        if self.unindexed:
+        if self.unindexed and store.read_only:
+            said.append(
+                f"{self.unindexed} texts were stored last and are not searched yet: whoever opens "
+                "the database for writing indexes them."
+            )
+        elif self.unindexed:
             said.append(
                 f"{self.unindexed} texts were stored a moment ago and are not searched yet: "
                 "search again."
@@ -375,11 +380,19 @@ class Index:
             if not self._store.reader().vectors.pending_count():
                 return
 
+    def count_without_vector(self, reader: Reader) -> int:
+        """Return how many texts wait for their vector; none do where there is no embedder."""
+        if self.embedder is None:
+            return 0
+        return reader.vectors.pending_count() + reader.search.unindexed_count()
+
     def embed_waiting(self, progress: Progress) -> int:
         """Give every waiting text its vector; return how many got one."""
         store, embedder = self._store, self.embedder
         if store is None or embedder is None or store.read_only:
             return 0
+        if store.reader().search.unindexed_count():
+            store.index_backlog(_INDEXING_SECONDS_MAX)
         total, done = store.reader().vectors.pending_count(), 0
         while not self._stopping.is_set():
             with store.snapshot() as reader:

@@ -19,7 +19,6 @@ from stratagem.storage.copy_mark import CopyMark, set_mark
 
 __all__ = ["Copied", "add_results", "add_vectors", "copy", "is_empty", "receive"]
 
-_BACKLOG_SECONDS: Final = 5.0
 _PAGE: Final = 1_000
 
 
@@ -47,8 +46,6 @@ def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None
         ImportRefused: The target holds another log.
         DatabaseCorrupt: The copy is not what the source is.
     """
-    # Those that wait to be indexed have no vectors to be copied yet.
-    source.index_backlog(_BACKLOG_SECONDS)
     # All of one moment: a result that is remembered without its events would answer for a write
     # that the copy does not have.
     with source.snapshot() as reader:

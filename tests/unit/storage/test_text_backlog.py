@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 import textwrap
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -51,6 +55,13 @@ def waiting(db: Stratagem) -> int:
 
 def keys_of(db: Stratagem, query: str) -> set[str | None]:
     return {hit.key for hit in db.memory.search(query, k=30) if query in str(hit.value)}
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < 30
+        time.sleep(0.01)
 
 
 def examine(db: Stratagem) -> list[Finding]:
@@ -185,7 +196,7 @@ def test_who_only_reads_says_what_it_could_not_search(db: Stratagem, path: str) 
     with stratagem.open(path, read_only=True) as reader:
         answer = reader.memory.search("ferry")
         assert list(answer) == []
-        assert "3 texts were stored a moment ago" in (answer.note or "")
+        assert "3 texts were stored last and are not searched yet" in (answer.note or "")
         keys_of(db, "ferry")
         answer = reader.memory.search("ferry")
 
@@ -224,19 +235,27 @@ def test_a_commit_after_a_pause_leaves_nothing(path: str, monkeypatch: pytest.Mo
             assert waiting(db) == 0
 
 
-def test_what_a_killed_process_has_left_is_found(path: str) -> None:
+def store_and_be_killed(path: str, embedder: str = "none") -> None:
+    """Have a process store ten texts, of which seven wait when it is killed."""
     script = f"""
         import os, stratagem
         from stratagem.storage.sqlite import write_bursts
         write_bursts._PAUSE_SECONDS = 600.0
-        db = stratagem.open({path!r}, embedder="none")
+        db = stratagem.open({path!r}, embedder={embedder!r})
+        embedder = db.runtime.foundation.index.embedder
+        if embedder is not None:
+            embedder.load()
         for number in range(10):
             db.memory.store(f"k{{number}}", f"Boat number {{number}} of the ferry line")
-        assert db.runtime.foundation.store.reader().search.unindexed_count() == 7
+        assert db.runtime.foundation.store.reader().search.unindexed_count() >= 7
         os.kill(os.getpid(), 9)
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     assert ended.returncode == -9
+
+
+def test_what_a_killed_process_has_left_is_found(endless: None, path: str) -> None:
+    store_and_be_killed(path)
 
     with stratagem.open(path, embedder="none") as db:
         assert waiting(db) == 7
@@ -246,6 +265,59 @@ def test_what_a_killed_process_has_left_is_found(path: str) -> None:
         assert waiting(db) == 0
         assert keys_of(db, "ferry") == {f"k{number}" for number in range(10)}
         assert examine(db) == []
+
+
+def test_whoever_opens_it_indexes_what_a_killed_process_has_left(path: str) -> None:
+    store_and_be_killed(path)
+
+    with stratagem.open(path, embedder="none") as db:
+        eventually(db, 0)
+    with stratagem.open(path, read_only=True) as reader:
+        assert keys_of(reader, "ferry") == {f"k{number}" for number in range(10)}
+
+
+def test_what_waits_counts_as_without_a_vector_and_gets_one(endless: None, path: str) -> None:
+    store_and_be_killed(path, "static")
+
+    with stratagem.open(path, embedder="static") as db:
+        assert db.memory.status().unembedded >= 7
+        db.runtime.foundation.index.embed_waiting(lambda _done, _total, _what: None)
+
+        assert db.memory.status().unembedded == 0
+        assert db.runtime.foundation.store.reader().vectors.count() == 10
+
+
+def test_work_that_fails_beside_other_work_leaves_no_text_to_nobody(db: Stratagem) -> None:
+    begin_burst(db)
+    store: Any = db.runtime.foundation.store
+    queue = store._writers  # noqa: SLF001 -- nothing else says who waits
+    go_on = threading.Event()
+
+    def hold(transaction: Transaction) -> None:
+        transaction.index_backlog()
+        go_on.wait(30)
+
+    def fail(_transaction: Transaction) -> None:
+        raise ValidationFailed("No.")
+
+    with ThreadPoolExecutor(4) as threads:
+        threads.submit(store.write, hold, WriteRequest("tester"))
+        wait_until(queue.leading.locked)
+        # Both wait for the same commit.
+        stored = threads.submit(store_each, db, "ferry")
+        wait_until(lambda: queue.waiting == 1)
+        failed = threads.submit(store.write, fail, WriteRequest("tester"))
+        wait_until(lambda: queue.waiting == 2)
+        go_on.set()
+        stored.result()
+        with pytest.raises(ValidationFailed):
+            failed.result()
+    assert waiting(db) == 1
+
+    db.close()
+
+    with stratagem.open(store.location, read_only=True) as reader:
+        assert keys_of(reader, "ferry") == {"about-ferry"}
 
 
 def test_work_that_fails_leaves_nothing(db: Stratagem) -> None:
@@ -351,6 +423,143 @@ def test_an_altered_text_that_waits_keeps_nobody_from_writing(db: Stratagem, pat
         assert keys_of(other, "crane") == {"about-crane"}
         with pytest.raises(StratagemError):
             other.memory.recall("about-ferry")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        # The message before the one that waits, which was indexed long ago.
+        "UPDATE events SET payload = CAST('{}' AS BLOB) WHERE seq = (SELECT min(seq) FROM turns)",
+        "UPDATE events SET kind = CAST(X'ff41' AS TEXT) WHERE seq = (SELECT max(seq) FROM turns)",
+        "UPDATE subjects SET key = CAST(X'ff41' AS TEXT) WHERE key = 'about-ferry'",
+    ],
+)
+def test_what_was_altered_keeps_nobody_from_writing(path: str, damage: str, endless: None) -> None:
+    with stratagem.open(path, embedder="none") as db:
+        db.memory.log("message", {"role": "user", "content": "An old zebra"}, session="s")
+        begin_burst(db)
+        store_each(db, "ferry")
+        db.memory.log("message", {"role": "user", "content": "And its stripes"}, session="s")
+        assert waiting(db) == 3
+        with stratagem.open(path, embedder="none") as other:
+            with closing(apsw.Connection(path)) as damaged:
+                damaged.execute(damage)
+
+            store_each(other, "buoy")
+
+            assert keys_of(other, "buoy") == {"about-buoy"}
+            assert waiting(other) == 0
+
+
+@pytest.mark.parametrize("lock", ["file", "database"])
+def test_neither_searches_nor_closing_wait_long_for_another_writer(
+    path: str, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 600.0)
+    monkeypatch.setattr("stratagem.search.index._INDEXING_SECONDS_MAX", 0.3)
+    db = stratagem.open(path, embedder="none")
+    begin_burst(db)
+    with locked(path, lock):
+        threads = threading.active_count()
+        began = time.monotonic()
+        first = db.memory.search("harbour")
+        waited = time.monotonic() - began
+        for _ in range(10):
+            db.memory.search("harbour")
+        waited_again = time.monotonic() - began - waited
+        assert threading.active_count() == threads
+        began = time.monotonic()
+        db.close()
+        closing_took = time.monotonic() - began
+
+    assert "1 texts were stored a moment ago" in (first.note or "")
+    assert 0.3 <= waited < 5
+    assert waited_again < 1
+    assert closing_took < 5
+    with stratagem.open(path, embedder="none") as other:
+        assert len(keys_of(other, "harbour")) > 1
+        assert waiting(other) == 0
+
+
+@contextmanager
+def locked(path: str, lock: str) -> Iterator[None]:
+    """Keep writers out as another process does: by our file, or by SQLite's own lock."""
+    if lock == "file":
+        with Path(f"{path}.lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+    else:
+        with closing(apsw.Connection(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+
+
+def test_a_burst_ends_after_a_commit_that_was_slow_and_is_ended_again_where_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 0.02)
+    answers = [True, False, False, True, True]
+    ended: list[bool] = []
+
+    def end() -> bool:
+        ended.append(answers[len(ended)])
+        return ended[-1]
+
+    bursts = write_bursts.WriteBursts(end)
+    for calls in (1, 4, 5):
+        bursts.count()
+        time.sleep(0.05)
+        bursts.await_end()
+        began = time.monotonic()
+        while len(ended) < calls and time.monotonic() - began < 30:
+            time.sleep(0.01)
+        assert len(ended) == calls
+    bursts.close()
+    bursts.await_end()
+    time.sleep(0.1)
+
+    assert len(ended) == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
+def test_a_fork_waits_for_a_commit_that_another_thread_makes(path: str) -> None:
+    with stratagem.open(path, embedder="none") as db:
+        store = db.runtime.foundation.store
+        began, done = threading.Event(), []
+
+        def hold(_transaction: Transaction) -> None:
+            began.set()
+            time.sleep(0.3)
+            done.append(True)
+
+        with ThreadPoolExecutor(1) as threads:
+            writing = threads.submit(store.write, hold, WriteRequest("tester"))
+            assert began.wait(30)
+            child = os.fork()
+            if not child:
+                # It could never write if it had been forked amid a transaction.
+                with suppress(BaseException), stratagem.open(path, embedder="none") as own:
+                    own.memory.store("child", "A child")
+                    os._exit(0 if done else 2)
+                os._exit(1)
+            writing.result()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        db.memory.store("parent", "A parent")
+        assert db.memory.recall("child") is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
+def test_work_may_fork_within_its_transaction(path: str) -> None:
+    with stratagem.open(path, embedder="none") as db:
+
+        def fork(_transaction: Transaction) -> int:
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            return os.waitpid(child, 0)[1]
+
+        assert db.runtime.foundation.store.write(fork, WriteRequest("tester")) == 0
+        db.memory.store("parent", "A parent")
 
 
 def test_a_search_does_not_wait_long_for_another_writer(

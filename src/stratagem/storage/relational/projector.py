@@ -95,6 +95,10 @@ class _ReplacedVersion(NamedTuple):
 _PURGED: Final = Projection(deleted=True)
 
 
+# What reading an event raises that was altered, or is not there.
+_ALTERED: Final = (DatabaseCorrupt, IndexError, UnicodeDecodeError, orjson.JSONDecodeError)
+
+
 class _Rows:
     """The rows that a group of events adds to each table."""
 
@@ -443,10 +447,9 @@ class Projector:
 
     def _read_unindexed(self, sequence: int) -> UnindexedText | None:
         """Return a text that another writer has left, with the context that it was given."""
-        rows = self._writer.log.page(sequence - 1, 1)
         try:
-            fact = fact_of(rows[0])
-        except (DatabaseCorrupt, IndexError):
+            fact = fact_of(self._writer.log.page(sequence - 1, 1)[0])
+        except _ALTERED:
             # What was altered is found by nobody, and `doctor` says so; others write on.
             return None
         if fact.sequence != sequence or fact.content is None:
@@ -454,7 +457,11 @@ class Projector:
         meaning = self._kinds.project(fact.kind, fact.content, fact.key)
         if meaning.text is None:
             return None
-        return sequence, meaning.text, self._context_of(fact, meaning.session)
+        try:
+            context = self._context_of(fact, meaning.session)
+        except _ALTERED:
+            context = ()
+        return sequence, meaning.text, context
 
     def _context_of(self, fact: Fact, session: str | None) -> Sequence[str]:
         """Return the texts of the messages before one that was written earlier, nearest first."""

@@ -6,7 +6,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakSet
 
 from stratagem.deferred_modules import defer
@@ -151,6 +151,15 @@ class SqlStore(ABC):
         self._writers = WriterQueue(self._commit, batch_max=self._batch_max)
         self._local = threading.local()
 
+    def pause_writers(self) -> WriterQueue | None:
+        """Wait for the commit that is being made, and let no other begin.
+
+        Return the queue that waits until its `leading` is released, or None: nothing need wait.
+        """
+        # Who forks within its own transaction has the lock itself, and would wait in vain.
+        is_paused = not self.remote and self._writers.leading.acquire(timeout=_PAUSE_SECONDS_MAX)
+        return self._writers if is_paused else None
+
     @abstractmethod
     def _commit(self, batch: list[Ticket]) -> None:
         """Run the work of some writers in one transaction, and commit it."""
@@ -184,15 +193,42 @@ class SqlStore(ABC):
         _open_stores.add(self)
 
 
+# How long a fork waits for a commit.
+_PAUSE_SECONDS_MAX: Final = 1.0
+
 _open_stores: WeakSet[SqlStore] = WeakSet()
 # Referred to, so that nothing closes what belongs to the process that this one was forked from.
 _inherited: list[Iterable[object]] = []
 
 
+# Whose writers wait until this process has been forked.
+_paused: list[WriterQueue] = []
+
+
+def _pause_writers_before_fork() -> None:
+    """Let commits end that other threads are making.
+
+    A child that is forked amid one takes over what the driver notes of its locks, and could never
+    write to the database.
+    """
+    _paused.extend(filter(None, [store.pause_writers() for store in list(_open_stores)]))
+
+
+def _resume_writers_after_fork() -> None:
+    while _paused:
+        _paused.pop().leading.release()
+
+
 def _detach_stores_after_fork() -> None:
+    # The child's stores get queues of their own.
+    _paused.clear()
     for store in list(_open_stores):
         store.detach_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_detach_stores_after_fork)
+    os.register_at_fork(
+        before=_pause_writers_before_fork,
+        after_in_parent=_resume_writers_after_fork,
+        after_in_child=_detach_stores_after_fork,
+    )

@@ -24,19 +24,31 @@ _CHARS_MAX: Final = 4_000
 
 
 class TextBacklog:
-    """The texts that wait to be indexed, in a transaction of the one writer.
-
-    `is_open`: the commit at hand may leave its texts here.
-    """
+    """The texts that wait to be indexed, in a transaction of the one writer."""
 
     def __init__(self, queries: Queries, cache: WriterCache) -> None:
         self._queries = queries
         self._cache = cache
-        self.is_open = False
+        self._is_open = False
+        self._has_added = False
+
+    def begin(self, *, is_open: bool) -> None:
+        """Begin with a commit; it may leave its texts here where that `is_open`."""
+        self._is_open = is_open
+        self._has_added = False
+
+    @property
+    def may_have_texts(self) -> bool | None:
+        """Whether texts may wait after the commit; None where that is not known, and as before."""
+        waiting = self._cache.unindexed
+        if waiting is not None:
+            return bool(waiting)
+        # Work of the same commit that failed has had everything forgotten.
+        return True if self._has_added else None
 
     def add(self, texts: Sequence[UnindexedText]) -> bool:
         """Add texts to those that wait; return False where they have to be indexed now."""
-        if not self.is_open:
+        if not self._is_open:
             return False
         waiting = self._find_waiting()
         if len(waiting) + len(texts) >= _TEXTS_MAX:
@@ -45,6 +57,7 @@ class TextBacklog:
             return False
         self._queries.run_many("insert_unindexed", [(text[0],) for text in texts])
         waiting.update((text[0], text) for text in texts)
+        self._has_added = True
         return True
 
     def take(self, read: Callable[[int], UnindexedText | None]) -> list[UnindexedText]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
@@ -74,8 +75,10 @@ __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 # The files beside an open database; all of them are made again by need.
 BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
-# How long the end of a burst waits for other writers, before it leaves its texts to the next one.
-_BACKLOG_WAIT_SECONDS = 5.0
+# How long the end of a burst waits for other writers, before it leaves its texts for later.
+_BACKLOG_WAIT_SECONDS = 1.0
+# So long nobody waits for them again, or every search would.
+_IMPATIENT_SECONDS = 1.0
 _UPKEEP = WriteRequest("stratagem")
 
 # A thread that has led so many commits in a row is taken for the only one that writes.
@@ -144,6 +147,8 @@ class SqliteStore(SqlStore):
         self._distrusts_writer = False
         self._bursts = WriteBursts(self._end_burst)
         self._has_backlog = False
+        # Until when nobody waits to index the backlog, because others kept the database for long.
+        self._impatient_until = 0.0
         self._lengths = LengthCache()
         self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
@@ -156,6 +161,8 @@ class SqliteStore(SqlStore):
             raise
         self._file = None if path == MEMORY else _identity(path)
         self._register()
+        if not read_only:
+            self._adopt_backlog()
 
     def reader(self) -> Reader:
         return self._thread_reader().reader
@@ -190,20 +197,36 @@ class SqliteStore(SqlStore):
             self._head_to_write_after(self._writer)
             return work(self._writer)
 
+    def _adopt_backlog(self) -> None:
+        """Have the texts indexed that another process has left: one that was killed, say."""
+        # What is damaged is opened all the same, to be repaired.
+        with suppress(StratagemError, apsw.Error):
+            if self.reader().search.unindexed_count():
+                self._has_backlog = True
+                self._bursts.await_end()
+
     def index_backlog(self, wait_seconds: float) -> None:
         self._bursts.postpone()
         self._end_burst(wait_seconds)
 
-    def _end_burst(self, wait_seconds: float = _BACKLOG_WAIT_SECONDS) -> None:
-        """Index what the last commits have left."""
-        if self.read_only or not self._writers.leading.acquire(timeout=wait_seconds):
-            return
-        try:
-            # Another process may have the lock, or the disk be full: searches go on without them.
-            with suppress(StratagemError):
-                self._commit([Ticket(_index_backlog, _UPKEEP)], wait_seconds)
-        finally:
-            self._writers.leading.release()
+    def _end_burst(self, wait_seconds: float = _BACKLOG_WAIT_SECONDS) -> bool:
+        """Index what the last commits have left; return False where others write for too long."""
+        if self.read_only:
+            return False
+        began, done = monotonic(), False
+        if began < self._impatient_until:
+            wait_seconds = 0.0
+        if self._writers.leading.acquire(timeout=wait_seconds):
+            try:
+                # Another process may have the lock, or the disk be full: searches go on without.
+                with suppress(StratagemError):
+                    self._commit([Ticket(_index_backlog, _UPKEEP)], deadline=began + wait_seconds)
+                    done = True
+            finally:
+                self._writers.leading.release()
+        if not done and wait_seconds:
+            self._impatient_until = monotonic() + _IMPATIENT_SECONDS
+        return done
 
     @contextmanager
     def lock_file(self) -> Iterator[None]:
@@ -348,15 +371,17 @@ class SqliteStore(SqlStore):
                 path=self.location,
             )
 
-    def _commit(self, batch: list[Ticket], wait_seconds: float | None = None) -> None:
+    def _commit(self, batch: list[Ticket], *, deadline: float | None = None) -> None:
+        """See the store of any database; with a `deadline`, wait for others no longer than that."""
         with self._translating:
             # As `lock_file` does, which takes as long as a statement: it is made of a generator.
             self._refuse_unusable()
-            self._file_lock.acquire(
-                self._lock_wait_seconds if wait_seconds is None else wait_seconds
-            )
+            if deadline is None:
+                self._file_lock.acquire(self._lock_wait_seconds)
+            else:
+                self._file_lock.acquire_before(deadline)
             try:
-                self._commit_locked(batch)
+                self._commit_locked(batch, deadline)
             finally:
                 self._file_lock.release()
 
@@ -386,21 +411,21 @@ class SqliteStore(SqlStore):
         self._writer = opened
         self._distrusts_writer = False
 
-    def _commit_locked(self, batch: list[Ticket]) -> None:
+    def _commit_locked(self, batch: list[Ticket], deadline: float | None) -> None:
         if self.location == MEMORY:
             # In memory, a connection that is opened within a transaction of its own thread would
             # wait for the end of it. So the thread has one before, and goes on reading by it.
             self._thread_reader()
-            self._run_and_commit(self._writer, batch)
+            self._run_and_commit(self._writer, batch, deadline)
             return
         own = self._thread_reader() if self._writes_alone() else None
         if own is not None and not own.connection.in_transaction:
-            self._commit_by_reader(own, batch)
+            self._commit_by_reader(own, batch, deadline)
             return
         if self._distrusts_writer:
             self._reopen_writer()
         try:
-            self._run_and_commit(self._writer, batch)
+            self._run_and_commit(self._writer, batch, deadline)
         except apsw.Error:
             self._distrusts_writer = True
             raise
@@ -411,7 +436,9 @@ class SqliteStore(SqlStore):
         self._leader, self._led = thread, self._led + 1 if thread == self._leader else 1
         return self._led > _COMMITS_IN_A_ROW
 
-    def _commit_by_reader(self, own: _ThreadReader, batch: list[Ticket]) -> None:
+    def _commit_by_reader(
+        self, own: _ThreadReader, batch: list[Ticket], deadline: float | None
+    ) -> None:
         """Commit by the connection that this thread reads by.
 
         What is read meanwhile, but by the transaction, is read by another one: it sees only what is
@@ -423,7 +450,7 @@ class SqliteStore(SqlStore):
             local["reader"] = local.pop("reader_beside")
         is_trusted = True
         try:
-            self._run_and_commit(own.connection, batch)
+            self._run_and_commit(own.connection, batch, deadline)
         except apsw.Error:
             is_trusted = False
             raise
@@ -433,7 +460,9 @@ class SqliteStore(SqlStore):
             if is_trusted:
                 local["reader"] = own
 
-    def _run_and_commit(self, connection: apsw.Connection, batch: list[Ticket]) -> None:
+    def _run_and_commit(
+        self, connection: apsw.Connection, batch: list[Ticket], deadline: float | None
+    ) -> None:
         """Run the work of some writers in one transaction, and commit it.
 
         Raises:
@@ -443,11 +472,14 @@ class SqliteStore(SqlStore):
         try:
             # Here, so that whoever interrupts it leaves no transaction open: that would lock out
             # every other writer.
-            self._session_of(connection).execute("BEGIN IMMEDIATE")
+            if deadline is None:
+                self._session_of(connection).execute("BEGIN IMMEDIATE")
+            else:
+                self._begin_before(deadline, connection)
             runner, head = self._begin_writing(connection)
             backlog = runner.writer.backlog
             assert backlog is not None, "a store in SQLite has one"
-            backlog.is_open = self._bursts.count()
+            backlog.begin(is_open=self._bursts.count())
             head = runner.run(batch, head)
             runner.writer.queries.session.execute("COMMIT")
             self._last_commit = _LastCommit(connection, connection.data_version(), runner, head)
@@ -455,12 +487,20 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        left = runner.writer.cache.unindexed
+        left = backlog.may_have_texts
         if left is not None:
-            self._has_backlog = bool(left)
+            self._has_backlog = left
         if left:
             self._bursts.await_end()
         self._settle(batch, runner.writer.cache)
+
+    def _begin_before(self, deadline: float, connection: apsw.Connection) -> None:
+        """Begin a transaction, unless another connection writes for longer than until then."""
+        connection.set_busy_timeout(int(max(deadline - monotonic(), 0.0) * 1000))
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_timeout(int(self._lock_wait_seconds * 1000))
 
     def _session_of(self, connection: apsw.Connection) -> SqlSession | apsw.Connection:
         """Return what runs statements on a connection: what the last commit by it ran them with."""

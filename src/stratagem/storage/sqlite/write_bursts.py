@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -12,6 +11,8 @@ __all__ = ["WriteBursts"]
 
 # Commits that are further apart than this do not follow one another closely.
 _PAUSE_SECONDS: Final = 0.05
+# What could not be done at the end of a burst is tried again, at growing intervals up to this.
+_RETRY_SECONDS_MAX: Final = 30.0
 # Of a few commits nothing is gained by what is put off.
 _COMMITS_MIN: Final = 3
 # Who writes and searches in turn gains nothing, either.
@@ -19,14 +20,19 @@ _COMMITS_AFTER_NEED: Final = 16
 
 
 class WriteBursts:
-    """Counts the commits of a burst; some time after one that left work, calls `end`."""
+    """Counts the commits of a burst; some time after one that left work, calls `end`.
 
-    def __init__(self, end: Callable[[], object]) -> None:
+    `end` returns whether the work is done: it is called again until it is.
+    """
+
+    def __init__(self, end: Callable[[], bool]) -> None:
         self._end = end
         self._commits = 0
         self._last = 0.0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        # Whether work was left since `end` was last called.
+        self._has_work = False
         self._stopping = threading.Event()
 
     def count(self) -> bool:
@@ -42,15 +48,18 @@ class WriteBursts:
 
     def await_end(self) -> None:
         """Have `end` called once no commit has been made for a while."""
-        if self._thread is not None:
-            return
+        # A commit that took longer than the pause is followed by one all the same.
+        self._last = monotonic()
         with self._lock:
+            self._has_work = True
             if self._thread is None and not self._stopping.is_set():
                 thread = threading.Thread(target=self._run, name="stratagem-indexing", daemon=True)
-                # Where no thread can be started, the next commit or search does it.
-                with suppress(RuntimeError):
+                self._thread = thread
+                try:
                     thread.start()
-                    self._thread = thread
+                except RuntimeError:
+                    # No thread can be started: the next commit or search does the work.
+                    self._thread = None
 
     def close(self) -> None:
         """Wait for a call that is under way, and begin no other."""
@@ -61,9 +70,24 @@ class WriteBursts:
             thread.join()
 
     def _run(self) -> None:
-        while (left := self._last + _PAUSE_SECONDS - monotonic()) > 0:
-            if self._stopping.wait(left):
+        wait = 0.0
+        while not self._stopping.wait(wait):
+            wait = self._last + _PAUSE_SECONDS - monotonic()
+            if wait > 0:
+                continue
+            if not self._end_with_retries():
                 return
-        # A commit that comes from now on has another thread wait for its end.
-        self._thread = None
-        self._end()
+            with self._lock:
+                if not self._has_work:
+                    self._thread = None
+                    return
+
+    def _end_with_retries(self) -> bool:
+        """Call `end` until the work is done; return False where the store is closed before."""
+        wait = _PAUSE_SECONDS
+        self._has_work = False
+        while not self._end():
+            wait = min(2 * wait, _RETRY_SECONDS_MAX)
+            if self._stopping.wait(wait):
+                return False
+        return True

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 import threading
+from time import monotonic, sleep
 from types import ModuleType
+from typing import Final
 
 from stratagem.errors import StorageBusy
 
 __all__ = ["WriterLock"]
+
+_POLL_SECONDS: Final = 0.01
 
 fcntl: ModuleType | None
 try:
@@ -40,18 +44,38 @@ class WriterLock:
         Raises:
             StorageBusy: Another process kept it for longer than the timeout.
         """
-        if self._path is None:
+        if self._path is None or self._acquire_now():
             return
-        assert fcntl is not None
         file, self._file = self._file, None
-        if file is None:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        assert file is not None
+        # After a timeout the file is the waiting thread's, which closes it.
+        self._file, self._held = _wait(file, timeout_seconds), True
+
+    def acquire_before(self, deadline: float) -> None:
+        """Wait for the lock until a moment of the monotonic clock, and not in the kernel's queue.
+
+        Who gives up leaves no thread in that queue, however often. Others come first, too.
+
+        Raises:
+            StorageBusy: Another process kept it.
+        """
+        while self._path is not None and not self._acquire_now():
+            if monotonic() >= deadline:
+                raise StorageBusy("Another process has locked the database.")
+            sleep(_POLL_SECONDS)
+
+    def _acquire_now(self) -> bool:
+        """Take the lock; return False where another process has it."""
+        assert fcntl is not None
+        if self._file is None:
+            assert self._path is not None
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            # After a timeout the file is the waiting thread's, which closes it.
-            file = _wait(file, timeout_seconds)
-        self._file, self._held = file, True
+            return False
+        self._held = True
+        return True
 
     def release(self) -> None:
         """Let the next writer in."""
