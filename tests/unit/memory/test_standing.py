@@ -7,9 +7,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from stratagem.memory import rules
 from stratagem.memory.standing import find_standing, is_standing
 
-LABELLED = Path(__file__).parents[3] / "evals" / "data" / "standing.jsonl"
+DATA = Path(__file__).parents[3] / "evals" / "data"
+LABELLED = DATA / "standing.jsonl"
+LABELLED_RULES = DATA / "standing_rules.jsonl"
 STANDING = [
     "Always include version numbers when I ask about libraries.",
     "Thanks! Please never use tabs.",
@@ -162,13 +165,95 @@ NO_ORDERS = [
 ]
 
 
+# What has no word that says that it lasts: one for each form of rule.
+RULES = [
+    "Don't ever force-push.",
+    "Do not add comments to generated code.",
+    "Don't use wildcard imports",
+    "Please don't delete a branch without asking me.",
+    "Run `make lint` before every commit.",
+    "Before each commit, run make check.",
+    "Prefer composition over inheritance.",
+    "Avoid using the any type in TypeScript.",
+    "Avoid global variables.",
+    "Remember to use British spelling.",
+    "IMPORTANT: ask before deleting files.",
+    "Every PR needs a changelog entry.",
+    "Tests must not touch the network.",
+    "Keep answers short.",
+    "Be concise.",
+    "Answer in one paragraph.",
+    "Short answers, please.",
+    "use 4 spaces for indentation",
+    "Use pnpm instead of npm.",
+    "Wrap lines at 100 characters.",
+    "In this repo we use tabs, not spaces.",
+    "No emoji, ever.",
+    "Only ever deploy on Mondays",
+    "Only commit when I tell you to.",
+    "We always squash.",
+    "We don't use ORMs here.",
+    "I hate semicolons, leave them out.",
+    "I like short functions with descriptive names.",
+    "When writing tests, use given-when-then.",
+    "If in doubt, ask me.",
+    "Rule: one assertion per test.",
+    "Remember: all money is Decimal.",
+    "Tests go in tests/unit, not next to the code.",
+]
+# Tasks of the moment, what programs say, and what is told, in words like those of rules.
+NO_RULES = [
+    "Don't change the tests in this PR.",
+    "Don't ever change, you're perfect.",
+    "Run make lint now.",
+    "Add a hook that runs the linter before every commit.",
+    "Remember to call Anna tomorrow",
+    "Every test passed on the second run.",
+    "All tests must be green before the demo tomorrow.",
+    "TypeError: functions must have a name",
+    "Use httpx instead of requests in client.py.",
+    "Don't use classes, a function will do.",
+    "All components have to be rewritten in React.",
+    "Use sugar instead of honey.",
+    "Don't commit to a date.",
+    "Treat customers as friends.",
+    "Follow the style of the existing tests.",
+    "Remember: every minute counts!",
+    "Prefer the second option.",
+    "Avoid touching the parser for now.",
+    "Keep tests running while you look at the logs.",
+    "Answer in the thread, please, not by mail.",
+    "Use four eggs and a cup of milk.",
+    "In this repo we have three services.",
+    "No errors in the logs since yesterday.",
+    "We always laugh about that outage.",
+    "I hate this bug, it cost me two days.",
+    "If the tests pass, merge it.",
+    "Should every PR have a changelog entry?",
+    "never gonna give you up",
+    "You should never meet your heroes.",
+]
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_a_rule_is_recognised_by_its_form(text: str) -> None:
+    assert is_standing(text)
+    assert is_standing(text.upper())
+    assert is_standing(f"Thanks! {text}")
+    assert not is_standing(text, "assistant")
+
+
+def test_a_rule_in_a_long_text_is_part_of_a_document() -> None:
+    assert not is_standing("Keep answers short. " + "word " * 200)
+
+
 @pytest.mark.parametrize("text", ORDERS)
 def test_an_order_is_recognised_by_its_form(text: str) -> None:
     assert is_standing(text)
     assert is_standing(f"Thanks. {text}")
 
 
-@pytest.mark.parametrize("text", [*SAID_ONCE, *NO_ORDERS])
+@pytest.mark.parametrize("text", [*SAID_ONCE, *NO_ORDERS, *NO_RULES])
 def test_what_is_said_once_is_none(text: str) -> None:
     assert not is_standing(text)
 
@@ -198,6 +283,30 @@ def test_the_labelled_sentences_are_told_apart() -> None:
     assert len(right) / sum(row["standing"] for row in report) >= 0.85
 
 
+def test_the_labelled_rules_are_told_apart() -> None:
+    """Before rules were recognised, precision was 1.0 and recall .04 on this half."""
+    rows = [orjson.loads(line) for line in LABELLED_RULES.read_bytes().splitlines()]
+    report = [row for row in rows if row["half"] == "report"]
+    taken = [row for row in report if is_standing(row["text"])]
+    right = [row for row in taken if row["standing"]]
+
+    assert len(right) / len(taken) >= 0.95
+    assert len(right) / sum(row["standing"] for row in report) >= 0.75
+
+
+def test_what_spares_the_rules_hides_nothing_from_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [orjson.loads(line)["text"] for line in LABELLED_RULES.read_bytes().splitlines()]
+    draw = random.Random(7)
+    words = [*" ".join(RULES).split(), ". ", "\n", "?"]
+    mixed = [" ".join(draw.choices(words, k=draw.randint(2, 12))) for _ in range(3_000)]
+    texts = [*RULES, *NO_RULES, *rows, *mixed, *(text.upper() for text in rows)]
+    found = [find_standing(text) for text in texts]
+
+    monkeypatch.setattr(rules, "_has_any", lambda _small, _parts: True)
+
+    assert found == [find_standing(text) for text in texts]
+
+
 def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     draw = random.Random(7)
     labelled = [orjson.loads(line)["text"] for line in LABELLED.read_bytes().splitlines()]
@@ -222,7 +331,20 @@ def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     assert missed == []
 
 
-@pytest.mark.parametrize("part", ["use:d;", "use b:", "no;a:", "when i a", "always ", "I prefer "])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "use:d;",
+        "use b:",
+        "no;a:",
+        "when i a",
+        "always ",
+        "I prefer ",
+        "prefer a.b to ",
+        "run each ",
+        "don't;use a,",
+    ],
+)
 def test_half_instructions_in_any_number_are_read_in_no_time(part: str) -> None:
     text = (part * 2_000)[:2_000]
     is_standing(text)
