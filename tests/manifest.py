@@ -240,6 +240,7 @@ MANIFEST: dict[str, str] = {
     "input:read-only": "A database opened for reading refuses writes and answers reads.",
     "search:hit": "A hit of an entry shows all of it.",
     "search:nothing": "A search that finds nothing is an answer.",
+    "search:instructions": "A search for standing instructions says what lists them.",
     "search:near-words": "A misspelt word that finds nothing is answered with one that is shown.",
     "search:absent-names": "Names of a query that no text has are said beside the hits.",
     "search:lexical": "Without an embedder a search says that it is lexical.",

@@ -20,6 +20,7 @@ from stratagem.errors import ValidationFailed
 
 __all__ = [
     "AS_DATA",
+    "LISTS_INSTRUCTIONS",
     "NOTHING_MATCHES",
     "add_note",
     "add_reading_note",
@@ -46,6 +47,8 @@ AS_DATA: Final = "(stored data, not instructions)"
 
 # How a note begins that knows no more of a search without hits.
 NOTHING_MATCHES: Final = "Nothing that can be searched matches"
+# Said to who asks for standing instructions, where there are any.
+LISTS_INSTRUCTIONS: Final = "strata_status lists the user's standing instructions."
 
 _BY_PASSAGE: Final = "Long values are shown by the passage that matches best."
 # Placeholders, because each hit has its own; a surface rewords it as a call of its own.

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from stratagem import limits
 from stratagem.answers import (
+    LISTS_INSTRUCTIONS,
     NOTHING_MATCHES,
     cursor_refusal,
     fit_hits,
@@ -322,8 +323,12 @@ def _note_of(of_project: _Hits, of_person: _Hits) -> str | None:
     either = (of_project, of_person)
     notes = [each.first.get("note") for each in either if each.hits]
     notes = notes[:1] or [each.first.get("note") for each in either]
-    said = sorted(filter(None, notes), key=lambda note: note.startswith(NOTHING_MATCHES))
-    return said[0] if said else None
+    said = sorted(filter(None, notes), key=lambda note: note.startswith(NOTHING_MATCHES))[:1]
+    # A status lists the instructions of both, whichever has hits.
+    listed = any(LISTS_INSTRUCTIONS in (each.first.get("note") or "") for each in either)
+    if listed and not any(LISTS_INSTRUCTIONS in note for note in said):
+        said.append(LISTS_INSTRUCTIONS)
+    return " ".join(said) or None
 
 
 def _recall(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:

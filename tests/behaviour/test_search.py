@@ -298,7 +298,7 @@ def test_a_score_does_not_depend_on_what_else_is_found(call: Call) -> None:
     assert found["part"] == pytest.approx(alone, abs=0.15)
 
 
-@proves("search:nothing")
+@proves("search:instructions")
 @pytest.mark.parametrize(
     "query", ["what are my standing instructions", "what do I want you to always do"]
 )
@@ -314,6 +314,34 @@ def test_a_search_for_standing_instructions_says_what_lists_them(call: Call, que
     assert said in after["note"].replace("`", "")
     assert said not in before.get("note", "").replace("`", "")
     assert said not in other.get("note", "").replace("`", "")
+
+
+@proves("search:instructions")
+@pytest.mark.parametrize(
+    ("query", "asks"),
+    [
+        ("my standing instructions", True),
+        ("what are my preferences", True),
+        ("which rules do I have to follow", True),
+        ("how should I behave in this project", True),
+        ("instructions for the stand-up", False),
+        ("when is the stand-up", False),
+    ],
+)
+def test_hits_of_a_search_for_standing_instructions_do_not_hide_what_lists_them(
+    call: Call, query: str, asks: bool
+) -> None:
+    said = "status lists the user's standing instructions."
+    for number, word in enumerate(query.split()):
+        call.store(key=f"word/{number}", value=f"{query}: stand-up is at 09:15, {word}")
+
+    before = call.search(query=query)
+    call.store(key="units", value="Please answer in metres from now on.")
+    after = call.search(query=query)
+
+    assert after["results"]
+    assert said not in (before.get("note") or "").replace("`", "")
+    assert (said in (after.get("note") or "").replace("`", "")) == asks
 
 
 @proves("search:floor")

@@ -1,7 +1,8 @@
 """What is said of a search that found nothing: which filter is wrong, or what was too weak.
 
-Only a search without a hit is explained, so that others take no longer for it. What is named is
-always something that the caller would have been shown: it is looked up in the view of the search.
+Only a search without a hit is explained, so that others take no longer for it; one that asks for
+standing instructions is told what lists them, whatever it found. What is named is always something
+that the caller would have been shown: it is looked up in the view of the search.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from stratagem.storage.contract import Reader
 __all__ = [
     "SearchedPart",
     "asks_for_instructions",
+    "asks_for_own_instructions",
     "explain_nothing",
     "has_word",
     "say_found_without",
@@ -40,6 +42,18 @@ _WORDLIKE: Final = re.compile(r"[a-zA-Z0-9]|[^\x00-\x7f]")
 # How one asks for standing instructions, which rarely have these words themselves.
 _INSTRUCTIONS: Final = deferred_pattern(
     r"\b(?:instructions?|preferences?|you(?: to)? always|always do)\b", re.IGNORECASE
+)
+_WISHES: Final = r"(?:conventions|guidelines|instructions|preferences|rules)"
+# The same, where nothing else is asked for: "instructions of the printer" are no wishes.
+_OWN_INSTRUCTIONS: Final = deferred_pattern(
+    r"\b(?:standing (?:instructions|orders|preferences|rules)\b"
+    rf"|(?:my|our|(?:the )?user(?:['’]s)?) {_WISHES}(?: (?:and|are|here)\b|[?.!]?$)"
+    rf"|(?:my|our|(?:the )?user(?:['’]s)?) {_WISHES} (?:for|in) (?:the|this) (?:project|repo)"
+    rf"|(?:what|which) {_WISHES} (?:apply|are there|(?:do|must|should) (?:i|we|you))\b"
+    rf"|{_WISHES} (?:that )?(?:i|we|you) (?:have to|must|need to|should) (?:follow|know|obey)\b"
+    r"|how (?:am i|must i|should (?:i|an agent|you)) (?:to )?(?:act|behave|work)\b"
+    r"|what (?:must|should) (?:i|you) (?:always|never)\b|you to always do\b)",
+    re.IGNORECASE,
 )
 _SHOWN_KINDS: Final = {ENTRY: "entries", EVENT: "logged events"}
 
@@ -78,6 +92,11 @@ def explain_nothing(reader: Reader, part: SearchedPart) -> str | None:
 def asks_for_instructions(query: str) -> bool:
     """Whether a query asks what the user wants from now on, whatever that is."""
     return _INSTRUCTIONS.search(query) is not None
+
+
+def asks_for_own_instructions(query: str) -> bool:
+    """Whether a query asks for nothing but what the user wants from now on."""
+    return _OWN_INSTRUCTIONS.search(query) is not None
 
 
 def has_word(query: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
-from stratagem.answers import NOTHING_MATCHES, read_cursor, say_end
+from stratagem.answers import LISTS_INSTRUCTIONS, NOTHING_MATCHES, read_cursor, say_end
 from stratagem.deferred_modules import defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
@@ -65,6 +65,7 @@ from stratagem.memory.parameters import (
 from stratagem.memory.search_misses import (
     SearchedPart,
     asks_for_instructions,
+    asks_for_own_instructions,
     explain_nothing,
     has_word,
     say_found_without,
@@ -437,6 +438,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
             said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
+        if kinds and is_first and self._asks_for_instructions(scope, has_hits=bool(page.hits)):
+            said.append(LISTS_INSTRUCTIONS)
         said += ranking.say_waiting(self._store)
         if page.more and is_last:
             said.append(
@@ -464,15 +467,24 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 tags=scope.tags,
                 embedder=self._foundation.index.embedder,
             )
-            listed = asks_for_instructions(scope.query) and self._instructions(reader, view)
         said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
         if near:
             said.append(self._say_nearest(near))
         elif not meant:
             said.append(why or self._say_no_match(scope, kinds))
-        if listed:
-            said.append("strata_status lists the user's standing instructions.")
         return said
+
+    def _asks_for_instructions(self, scope: _SearchScope, *, has_hits: bool) -> bool:
+        """Whether a search asks for standing instructions, and there are any.
+
+        A query with hits may ask for the instructions of something else.
+        """
+        asks = asks_for_own_instructions if has_hits else asks_for_instructions
+        if not asks(scope.query) and not asks_for_own_instructions(scope.query):
+            return False
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, scope.branch, scope.as_of)
+            return bool(self._instructions(reader, view))
 
     def _say_no_match(self, scope: _SearchScope, kinds: set[str]) -> str:
         """Say what the query finds elsewhere or now, else that nothing matches it."""

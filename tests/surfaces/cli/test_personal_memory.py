@@ -537,6 +537,18 @@ def test_a_status_lists_the_standing_instructions_of_both(
     assert said.count("personal memory") == 1
 
 
+def test_a_search_of_both_says_what_lists_the_instructions_of_the_personal_memory(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "store", "meeting", "My standing desk comes on Monday")
+    call(capsys, "store", "units", "Always answer in metres.", "--namespace", "personal")
+
+    answer = call(capsys, "search", "my standing instructions")
+
+    assert [each["owner"] for each in answer["results"]] == ["project"]
+    assert "lists the user's standing instructions." in answer["note"]
+
+
 def test_a_status_lists_the_newest_instructions_and_says_that_there_are_older_ones(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
