@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -350,6 +351,48 @@ def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) ->
     assert brief.count("vim") == 1
     assert "printer" not in brief
     assert "Was done" not in brief
+
+
+@pytest.mark.parametrize(
+    ("count", "shown", "lists"),
+    [
+        (3, 3, None),
+        (10, 10, None),
+        (12, 10, "- 2 more standing instructions: strata_status lists the newest 10, "),
+    ],
+)
+def test_a_brief_shows_ten_instructions_and_says_how_many_more_there_are(
+    tmp_path: Path, count: int, shown: int, lists: str | None
+) -> None:
+    database = make_project(tmp_path)
+    with stratagem.open(database) as db:
+        for number in range(count):
+            db.memory.log("message", {"role": "user", "text": f"Always run check {number}."})
+
+    brief = Client("claude-code", tmp_path).send_event("SessionStart", source="startup").context
+
+    said = [line for line in brief.splitlines() if "Always run check" in line]
+    assert [int(re.findall(r"\d+", line)[0]) for line in said] == [
+        count - 1 - place for place in range(shown)
+    ]
+    assert ("more standing" in brief) == (lists is not None)
+    assert lists is None or lists in brief
+
+
+def test_long_instructions_leave_the_other_parts_of_a_brief_their_room(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    with stratagem.open(database) as db:
+        for number in range(9):
+            db.memory.log("rule", {"role": "user", "text": f"Always run {number} {'check ' * 50}"})
+
+    brief = Client("claude-code", tmp_path).send_event("SessionStart", source="startup").context
+
+    said = brief.count("- The user said: Always run")
+    assert 4 <= said < 9
+    assert f"- {9 - said} more standing instructions: strata_status lists them." in brief
+    assert "Mara Lindqvist" in brief
+    assert "- Failed before: yaml is not installed" in brief
+    assert len(brief) <= 2_000
 
 
 def test_a_memory_that_came_with_the_repository_is_not_read(tmp_path: Path) -> None:

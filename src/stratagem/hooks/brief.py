@@ -1,18 +1,22 @@
 """The brief that a session begins with: a few lines of facts.
 
 It lists the end of the last session, open tasks, pinned entries, standing instructions, and
-frequent failures with their fixes. Empty parts take no room. It contains nothing from tools or the
-web. A memory that it shows in full is not injected again by a prompt of the session.
+frequent failures with their fixes. Empty parts take no room. The newest instructions have a part
+like the others, and older ones what room is left; where some are left out, their number is said.
+It contains nothing from tools or the web. A memory that it shows in full is not injected again by a
+prompt of the session.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import orjson
 
+from stratagem import limits
+from stratagem.answers import plural
 from stratagem.bootstrap import Runtime
 from stratagem.debugging.automation import list_best_fixes
 from stratagem.debugging.kinds import OUTCOME, facet_listed
@@ -23,12 +27,12 @@ from stratagem.hooks.context_text import cut, mark, plain_words, strip_marked, t
 from stratagem.hooks.fix_cards import open_runtime
 from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
-from stratagem.memory.hits import is_doubtful
+from stratagem.memory.hits import is_doubtful, newest_instructions, read_instruction
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
 from stratagem.memory.messages import words_of
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
-from stratagem.storage.contract import Reader
+from stratagem.storage.contract import EventContent, Reader
 
 __all__ = ["write_brief"]
 
@@ -37,7 +41,10 @@ _LAST_CHARS: Final = 420
 _PINNED_MAX: Final = 8
 _OPEN_MAX: Final = 5
 _FAILING_MAX: Final = 3
-_INSTRUCTIONS_MAX: Final = 4
+# Standing instructions: of each memory so many have their place, and all in all so many are listed
+# where there is room.
+_INSTRUCTIONS_FIRST: Final = 4
+_INSTRUCTIONS_MAX: Final = limits.INSTRUCTIONS_MAX
 # How many lines of the personal memory are listed in every project.
 _OWN_MAX: Final = 4
 # So many entries of a tag are looked at: the newest may all be done.
@@ -59,6 +66,9 @@ class BriefLine(NamedTuple):
 
     line: str
     whole: str | None = None
+    is_instruction: bool = False
+    # Shown where the others have left room.
+    can_wait: bool = False
 
 
 def write_brief(
@@ -74,15 +84,39 @@ def write_brief(
     parts = _parts(runtime, caller, settings, files)
     facts = [*map(BriefLine, news), *(fact for part in parts for fact in part)]
     room = settings.start_chars - len(mark(f"{_HEAD}\n{_TAIL}")) - 1
-    shown: list[BriefLine] = []
-    for fact in facts:
-        if len(fact.line) < room:
-            room -= len(fact.line) + 1
-            shown.append(fact)
+    shown = _fit(facts, room)
     if not shown:
         return ""
     files.note_shown([text_key(fact.whole) for fact in shown if fact.whole])
     return mark("\n".join([_HEAD, *(fact.line for fact in shown), _TAIL]))
+
+
+def _fit(facts: Sequence[BriefLine], room: int) -> list[BriefLine]:
+    """Return the facts that there is room for, and how many instructions there is none for."""
+    wanted = sum(fact.is_instruction for fact in facts)
+    chosen: set[int] = set()
+    said = 0
+    for can_wait in (False, True):
+        if can_wait and said < wanted:
+            room -= len(_say_left_out(wanted, wanted)) + 1
+        for place, fact in enumerate(facts):
+            is_due = fact.can_wait == can_wait and not (can_wait and said >= _INSTRUCTIONS_MAX)
+            if is_due and len(fact.line) < room:
+                room -= len(fact.line) + 1
+                said += fact.is_instruction
+                chosen.add(place)
+    shown = [facts[place] for place in sorted(chosen)]
+    # What was left out of the first lines has left no room for this one.
+    if said < wanted and room >= 0:
+        last = max((at for at, fact in enumerate(shown, 1) if fact.is_instruction), default=0)
+        shown.insert(last, BriefLine(_say_left_out(wanted - said, wanted)))
+    return shown
+
+
+def _say_left_out(count: int, wanted: int) -> str:
+    most = limits.INSTRUCTIONS_MAX
+    others = f"the newest {most}, strata_search finds the others" if wanted > most else "them"
+    return f"- {plural(count, 'more standing instruction')}: strata_status lists {others}."
 
 
 def _parts(
@@ -95,7 +129,8 @@ def _parts(
         yield _last_session(reader, view, files)
         pinned = _tagged_lines(memory, {PINNED: "Pinned"}, _PINNED_MAX)
         still_open = _tagged_lines(memory, _OPEN_TAGS, _OPEN_MAX)
-        yield from (pinned, still_open, _instructions(memory, pinned + still_open))
+        wanted = newest_instructions(reader, view, caller.namespace)
+        yield from (pinned, still_open, _instructions(wanted, pinned + still_open))
         yield _personal_facts(settings)
         yield _failures(runtime, caller, reader, view)
 
@@ -109,22 +144,29 @@ def _personal_facts(settings: HookSettings) -> list[BriefLine]:
     except StratagemError:
         return []
     try:
-        memory = Memory(runtime.foundation, Caller("hook", can_switch=False))
+        foundation, caller = runtime.foundation, Caller("hook", can_switch=False)
+        memory = Memory(foundation, caller)
         pinned = _tagged_lines(memory, {PINNED: "Pinned in the user's personal memory"}, _OWN_MAX)
-        return [*pinned, *_instructions(memory, pinned)]
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, caller.branch)
+            wanted = newest_instructions(reader, view, caller.namespace)
+            return [*pinned, *_instructions(wanted, pinned)]
     finally:
         runtime.close()
 
 
-def _instructions(memory: Memory, above: Sequence[BriefLine]) -> list[BriefLine]:
-    """Say what the user wants from now on, without what stands above already."""
+def _instructions(events: Iterable[EventContent], above: Sequence[BriefLine]) -> list[BriefLine]:
+    """Say what is wanted from now on, newest first, without what stands above already."""
     news: dict[str, BriefLine] = {}
-    for each in memory.instructions():
+    for event in events:
+        each = read_instruction(event)
         said = cut(_line(each.text), _LINE_CHARS)
         if not any(said in fact.line for fact in above):
+            line = f"- The user said: {said} ({each.timestamp[:10]})"
             # One that stands in a longer text is not all of it.
-            news.setdefault(said, BriefLine(f"- The user said: {said} ({each.timestamp[:10]})"))
-    return list(news.values())[:_INSTRUCTIONS_MAX]
+            can_wait = len(news) >= _INSTRUCTIONS_FIRST
+            news.setdefault(said, BriefLine(line, is_instruction=True, can_wait=can_wait))
+    return list(news.values())
 
 
 def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[BriefLine]:

@@ -32,7 +32,7 @@ from stratagem.memory.kinds import (
 )
 from stratagem.memory.messages import Side, role_of, side_of, words_of
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
-from stratagem.memory.standing import find_standing
+from stratagem.memory.standing import STANDING, find_standing
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
 from stratagem.search.record_finders import FoundByName
@@ -46,6 +46,7 @@ __all__ = [
     "hit_by_name",
     "is_doubtful",
     "is_thrown_away",
+    "newest_instructions",
     "read_instruction",
 ]
 
@@ -63,6 +64,8 @@ _SAMPLE_CHARS: Final = 200
 _NEAREST_MAX: Final = 3
 # A reply is looked for among so many messages: calls of tools and more questions may lie between.
 _EXCHANGE_TURNS: Final = 12
+# Of the newest standing instructions those of one namespace are shown.
+_INSTRUCTIONS_READ: Final = 100
 
 
 class NamedPlace(NamedTuple):
@@ -505,6 +508,17 @@ def is_doubtful(reader: Reader, view: View, event: EventContent) -> bool:
     """Whether an entry or a logged event is untrusted, or was thrown away in review."""
     content = orjson.loads(event.payload)
     return content.get(TRUST) == UNTRUSTED or is_thrown_away(reader, view, content)
+
+
+def newest_instructions(reader: Reader, view: View, namespace: str) -> Iterator[EventContent]:
+    """Yield the entries and logged events with the newest instructions, the newest first.
+
+    An untrusted text is never an instruction.
+    """
+    newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
+    events = reader.log.contents(newest)
+    own = (events[each] for each in reversed(newest) if events[each].space.namespace == namespace)
+    return (event for event in own if not is_doubtful(reader, view, event))
 
 
 def read_instruction(event: EventContent) -> Instruction:

@@ -147,8 +147,6 @@ _COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "again
 
 # A status is a short overview; it lists no more names than this.
 _NAMESPACES_SHOWN: Final = 100
-# Of the newest standing instructions those of the caller's namespace are shown.
-_INSTRUCTIONS_READ: Final = 100
 # What the first server called the kinds of what it stored.
 _PRIMITIVES: Final = {"kv": ENTRY, "json": ENTRY, "events": EVENT}
 # What each action of `branch` takes.
@@ -782,15 +780,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
 
     def _instructions(self, reader: Reader, view: View) -> list[Instruction]:
         """Return one more than are shown, if there are so many."""
-        newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
-        events = reader.log.contents(newest)
-        own = (
-            events[sequence]
-            for sequence in reversed(newest)
-            if events[sequence].space.namespace == self._caller.namespace
-        )
-        # An untrusted text is never an instruction.
-        meant = (event for event in own if not hits.is_doubtful(reader, view, event))
+        meant = hits.newest_instructions(reader, view, self._caller.namespace)
         return [
             hits.read_instruction(event) for event in islice(meant, limits.INSTRUCTIONS_MAX + 1)
         ]
