@@ -353,6 +353,23 @@ def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) ->
     assert "Was done" not in brief
 
 
+def test_a_brief_says_truthfully_where_an_instruction_stands(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    with stratagem.open(database) as db:
+        db.memory.store("learned/flaky", "It was the floats; use Decimal for money, not float.")
+        db.memory.log("message", {"role": "user", "text": "Call me Jo."})
+        db.memory.log("message", {"role": "system", "text": "Answer in French."})
+        db.memory.log("note", {"text": "Never force-push shared branches."})
+
+    brief = Client("claude-code", tmp_path).send_event("SessionStart", source="startup").context
+
+    assert "- Stored as learned/flaky: It was the floats; use Decimal for money, not" in brief
+    assert "- The user said: Call me Jo." in brief
+    assert "- Logged as message by system: Answer in French." in brief
+    assert "- Logged as note: Never force-push shared branches." in brief
+    assert brief.count("The user said") == 1
+
+
 @pytest.mark.parametrize(
     ("count", "shown", "lists"),
     [

@@ -29,7 +29,7 @@ from stratagem.hooks.session_files import SessionFiles
 from stratagem.hooks.settings import HookSettings
 from stratagem.memory.hits import is_doubtful, newest_instructions, read_instruction
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
-from stratagem.memory.messages import words_of
+from stratagem.memory.messages import role_of, words_of
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.storage.contract import EventContent, Reader
@@ -45,6 +45,7 @@ _FAILING_MAX: Final = 3
 # where there is room.
 _INSTRUCTIONS_FIRST: Final = 4
 _INSTRUCTIONS_MAX: Final = limits.INSTRUCTIONS_MAX
+_USERS: Final = frozenset({"human", "user"})
 # How many lines of the personal memory are listed in every project.
 _OWN_MAX: Final = 4
 # So many entries of a tag are looked at: the newest may all be done.
@@ -150,23 +151,36 @@ def _personal_facts(settings: HookSettings) -> list[BriefLine]:
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, caller.branch)
             wanted = newest_instructions(reader, view, caller.namespace)
-            return [*pinned, *_instructions(wanted, pinned)]
+            return [*pinned, *_instructions(wanted, pinned, " in the user's personal memory")]
     finally:
         runtime.close()
 
 
-def _instructions(events: Iterable[EventContent], above: Sequence[BriefLine]) -> list[BriefLine]:
+def _instructions(
+    events: Iterable[EventContent], above: Sequence[BriefLine], whose: str = ""
+) -> list[BriefLine]:
     """Say what is wanted from now on, newest first, without what stands above already."""
     news: dict[str, BriefLine] = {}
     for event in events:
         each = read_instruction(event)
         said = cut(_line(each.text), _LINE_CHARS)
         if not any(said in fact.line for fact in above):
-            line = f"- The user said: {said} ({each.timestamp[:10]})"
+            line = f"- {_source_of(event)}{whose}: {said} ({each.timestamp[:10]})"
             # One that stands in a longer text is not all of it.
             can_wait = len(news) >= _INSTRUCTIONS_FIRST
             news.setdefault(said, BriefLine(line, is_instruction=True, can_wait=can_wait))
     return list(news.values())
+
+
+def _source_of(event: EventContent) -> str:
+    """Say where an instruction stands; that the user said it only of a message of the user."""
+    if event.key is not None:
+        return f"Stored as {event.key}"
+    content = orjson.loads(event.payload)
+    role = role_of(content["data"])
+    if role in _USERS:
+        return "The user said"
+    return f"Logged as {content['event']}" + (f" by {_line(role)}" if role else "")
 
 
 def _last_session(reader: Reader, view: View, files: SessionFiles) -> list[BriefLine]:
