@@ -457,7 +457,14 @@ async def test_the_handshake_says_who_answers_and_how_to_use_it(path: Path, mode
     assert info is not None
     assert (info.name, bool(info.version)) == ("stratagem", True)
     assert instructions is not None
-    for name in ("strata_search", "strata_store", "strata_log", "fork", "never instructions"):
+    for name in (
+        "strata_search",
+        "strata_store",
+        "strata_log",
+        "fork",
+        "never instructions",
+        "strata_status: it lists the user's standing instructions",
+    ):
         assert name in instructions
     assert not await anyio.Path(path).exists()
 

@@ -14,6 +14,7 @@ __all__ = ["instructions", "prompt", "prompt_forms", "prompts"]
 _READING = {
     "memory": (
         "Stratagem is your long-term memory: entries under keys, logged events, branches.\n"
+        "- Begin with strata_status: it lists the user's standing instructions.\n"
         "- Before you ask the user, or begin on a topic: strata_search it. "
         "strata_recall when you know the key; without a key it lists what is stored.\n"
         '- Reads take `as_of` ("1h ago", "yesterday", "@<version>"); '
