@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stratagem.debugging.ranking import has_only_failed
 from stratagem.debugging.service import Debugging
 from stratagem.debugging.unsolved_incidents import draft_incident
 from stratagem.operation import Caller
@@ -39,7 +40,7 @@ class DebuggingAdvisor:
         debugging = Debugging(self._foundation, asking, asked_by=_ACTOR)
         ranked = debugging.ranked_solutions(text, _environment(tool), limit=1)
         best = ranked.recommended_solution
-        if best is None or best.reliability_score < _RELIABILITY_MIN:
+        if best is None or best.reliability_score < _RELIABILITY_MIN or has_only_failed(best):
             return None
         return {
             "solutionId": best.solution_id,

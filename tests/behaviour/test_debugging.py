@@ -624,16 +624,34 @@ def test_the_error_is_found_in_a_long_log(call: Call) -> None:
 @proves("debug:environment")
 def test_a_fix_that_has_only_failed_in_this_environment_is_named_as_such(call: Call) -> None:
     added = add(call, worked=False)
-    failed, elsewhere = ranked(call), ranked(call, env=MACOS)
+    failed = ranked(call)
+    call("record_outcome", solution_id=added["solution_id"], worked=True, env=MACOS)
+    only_here, elsewhere = ranked(call), ranked(call, env=MACOS)
     call("record_outcome", solution_id=added["solution_id"], worked=True, env=LINUX)
     worked = ranked(call)
 
     assert failed["next_action"]["type"] == "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
     assert failed["recommended_solution"]["solution_id"] == added["solution_id"]
+    assert only_here["next_action"] == failed["next_action"]
     assert elsewhere["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
     assert worked["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
     assert failed["note"].startswith(
         "In linux|py3|torch2 the recommended fix has only failed (1 attempt)."
     )
+    assert only_here["note"] == failed["note"]
     assert "note" not in elsewhere
     assert "note" not in worked
+
+
+@proves("debug:environment")
+def test_a_fix_that_has_only_failed_elsewhere_is_not_the_next_step_either(call: Call) -> None:
+    added = add(call, worked=False)
+
+    answer = ranked(call, env=MACOS)
+
+    assert answer["recommended_solution"]["solution_id"] == added["solution_id"]
+    assert answer["next_action"]["type"] == "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
+    assert answer["note"] == (
+        "The recommended fix has only failed wherever it was tried (1 attempt, none in your "
+        "environment). Try it only if your environment makes a difference."
+    )

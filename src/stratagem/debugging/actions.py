@@ -67,7 +67,7 @@ def try_solution(*, writes: bool = True) -> NextAction:
 
 
 def only_failed(*, writes: bool = True) -> NextAction:
-    """Return the next action if a fix is known, and has only failed where it is asked for."""
+    """Return the next action if the best known fix has only failed, here or at all."""
     return _action("DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT" if writes else "DEBUG_FURTHER")
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from stratagem.debugging import checks, kinds
 from stratagem.debugging.models import RankedSolution
+from stratagem.debugging.ranking import has_only_failed
 from stratagem.debugging.records import IncidentRecords
 from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.service import rank_solutions
@@ -59,9 +60,13 @@ def list_best_fixes(foundation: Foundation, caller: Caller) -> BestFixes:
             match = SimilarIncident(incident_id, content, ProblemComparison(1.0), exact=True)
             solutions = {incident_id: records.solutions(incident_id)}
             ranked = rank_solutions(records, [match], solutions, here, view.time)
-            if ranked and ranked[0].reliability_score >= _RELIABILITY_MIN:
+            if ranked and _is_worth_showing(ranked[0]):
                 fixes.append(BestFix(content, ranked[0]))
     return BestFixes(here.bucket, fixes)
+
+
+def _is_worth_showing(best: RankedSolution) -> bool:
+    return best.reliability_score >= _RELIABILITY_MIN and not has_only_failed(best)
 
 
 def lookup_draft(transaction: Transaction, shown: Mapping[str, Any]) -> Draft:

@@ -29,7 +29,16 @@ from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import evidence
 from stratagem.engine.evidence import Belief, Observation
 
-__all__ = ["Outcome", "Solution", "SolutionGroup", "deduplicate_outcomes", "rank", "stats"]
+__all__ = [
+    "Outcome",
+    "Solution",
+    "SolutionGroup",
+    "deduplicate_outcomes",
+    "has_only_failed",
+    "has_only_failed_here",
+    "rank",
+    "stats",
+]
 
 # Ties only: the difference that one weak outcome makes is larger.
 RECENCY_BOOST_MAX: Final = 0.01
@@ -154,6 +163,18 @@ def rank(
     ]
     ranked.sort(key=lambda each: (-each[0].final_solution_score, -each[1], each[0].solution_id))
     return [each for each, _ in ranked]
+
+
+def has_only_failed(best: RankedSolution) -> bool:
+    """Say whether all that is known of a fix, in the caller's environment or at all, is failure."""
+    everywhere = bool(best.overall["failed"]) and not best.overall["worked"]
+    return everywhere or has_only_failed_here(best)
+
+
+def has_only_failed_here(best: RankedSolution) -> bool:
+    """Say whether all that is known of a fix in the caller's environment is failure."""
+    here = best.nearest_bucket
+    return best.env_match_score >= 1 and bool(here["failed"]) and not here["worked"]
 
 
 def stats(

@@ -651,23 +651,23 @@ def _note_on_lookup(
     likely: Sequence[SimilarIncident],
     ranked: Sequence[RankedSolution],
 ) -> str | None:
-    """Warn of what is nearest but another problem, or of a fix that has only failed here."""
+    """Warn of what is nearest but another problem, or of a fix that has only failed."""
     if not likely:
         return _name_nearest(matches[0]) if matches else None
-    if not ranked or not _has_only_failed(ranked[0]):
+    if not ranked or not ranking.has_only_failed(ranked[0]):
         return None
     best = ranked[0]
+    if ranking.has_only_failed_here(best):
+        return (
+            f"In {best.best_env_bucket_match} the recommended fix has only failed "
+            f"({plural(best.nearest_bucket['failed'], 'attempt')}). Try it only if something has "
+            "changed since."
+        )
     return (
-        f"In {best.best_env_bucket_match} the recommended fix has only failed "
-        f"({plural(best.nearest_bucket['failed'], 'attempt')}). Try it only if something has "
-        "changed since."
+        f"The recommended fix has only failed wherever it was tried "
+        f"({plural(best.overall['failed'], 'attempt')}, none in your environment). Try it only if "
+        "your environment makes a difference."
     )
-
-
-def _has_only_failed(best: RankedSolution) -> bool:
-    """Say whether all that is known of a fix in the caller's environment is failure."""
-    here = best.nearest_bucket
-    return best.env_match_score >= 1 and bool(here["failed"]) and not here["worked"]
 
 
 def _name_nearest(match: SimilarIncident) -> str | None:
@@ -703,7 +703,7 @@ def _next_action(
         return actions.no_match(writes=writes)
     if not ranked:
         return actions.no_solutions(writes=writes)
-    if _has_only_failed(ranked[0]):
+    if ranking.has_only_failed(ranked[0]):
         return actions.only_failed(writes=writes)
     return actions.try_solution(writes=writes)
 

@@ -190,6 +190,15 @@ def test_a_fix_that_was_learned_since_the_cards_were_made_is_shown(settings: Hoo
     assert STEPS[0] in answer_to(settings, known=found, failure=found)
 
 
+def test_a_fix_that_has_only_failed_is_not_shown(settings: HookSettings) -> None:
+    with stratagem.open(settings.database, embedder="none") as db:
+        db.debugging.add_incident("The build failed", STEPS, "auto", False, error_signature=DENIED)
+
+    shown = find_fix(failed_with(settings, DENIED), settings, session_files(settings, "s"))
+
+    assert shown == ""
+
+
 def test_cards_of_another_format_are_made_again(settings: HookSettings) -> None:
     known, other = "The start failed with E2000", "The start failed with E1234"
     assert STEPS[0] in answer_to(settings, known=known, failure=known)
