@@ -51,6 +51,10 @@ def test_a_missing_or_forgotten_entry_is_at_no_version(call: Call) -> None:
     missing = call.refusal("strata_store", key="never", value=1, expected_version=5)
 
     assert forgotten["details"]["version"] == missing["details"]["version"] == 0
+    for refused in (forgotten, missing):
+        assert "To store a new entry, pass 0 as " in refused["hint"]
+        assert "Recall" not in refused["hint"]
+    assert call.store(key="never", value=1, expected_version=0)["version"]
 
 
 @proves("cas:branch")

@@ -38,6 +38,10 @@ _TTL: Final = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"
 _KEY_AND_VALUE: Final = frozenset({"key", "value"})
 # Of the highest sequence there can be.
 _DIGITS_MAX = 18
+# There is no present value to apply a change to.
+_HINT_NEW: Final = (
+    "Nothing was written. To store a new entry, pass 0 as `expected_version`, or leave it out."
+)
 
 
 class Item(TypedDict, total=False):
@@ -134,6 +138,7 @@ class _Write:
                 namespace=self.namespace,
                 expected_version=self.expected_version,
                 version=found,
+                hint=None if found else _HINT_NEW,
             )
 
     def _change_place(self, content: Mapping[str, Any] | None) -> None:
