@@ -60,6 +60,8 @@ class NoteFiles:
                 f"There is no Markdown file below {path}{self._left_out()}.",
                 file=str(path),
                 skipped=[each.file for each in self.skipped],
+                hint="Nothing was imported. Name the folder that has the files; hidden folders "
+                "below it are left out.",
             )
 
     def full(self, path: Path) -> Path:

@@ -23,7 +23,7 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Lineage, View
 from stratagem.engine.records import Kinds
-from stratagem.errors import DatabaseCorrupt, ValidationFailed
+from stratagem.errors import DatabaseCorrupt, ImportRefused, ValidationFailed
 from stratagem.memory.branch_file import BranchFile, write_branch_file
 from stratagem.memory.entries import is_expired
 from stratagem.memory.importers.formats import SOURCES, recognize_format
@@ -137,6 +137,8 @@ def import_from(
     Raises:
         ImportRefused: Something cannot be taken, or the file is damaged. Nothing was written.
     """
+    if not path.exists():
+        raise ImportRefused(f"There is nothing at {path}.", file=str(path), hint="Check the path.")
     source = _source(
         path, form or recognize_format(path), namespace, caller, foundation.store.kinds
     )

@@ -137,6 +137,23 @@ def test_a_file_that_is_not_there_is_told_alike(cli: Cli, group: tuple[str, ...]
     assert "Hint: Check the path." in said
 
 
+@pytest.mark.parametrize("form", [(), ("--format", "chroma"), ("--format", "markdown")])
+@pytest.mark.parametrize("name", ["gone", "gone.md", "gone.json"])
+def test_a_path_of_nothing_is_said_to_be_one(cli: Cli, name: str, form: tuple[str, ...]) -> None:
+    said = cli.refused("import", name, *form, code=2)
+
+    assert said == f"Error: There is nothing at {name}.\nHint: Check the path.\n"
+
+
+def test_a_folder_without_notes_is_not_to_be_exported_again(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    said = cli.refused("import", str(tmp_path / "empty"), code=2).replace("\n", " ")
+
+    assert "There is no Markdown file below" in said
+    assert "Name the folder that has the files" in said
+
+
 def test_what_stdin_cannot_be_is_refused(cli: Cli) -> None:
     assert "cannot be watched" in cli.refused("import", "-", "--watch", code=2)
     for command in (("import",), ("knowledge", "import")):

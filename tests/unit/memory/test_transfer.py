@@ -495,6 +495,8 @@ def test_a_file_that_is_not_there_is_refused(db: Stratagem, tmp_path: Path) -> N
 
 
 def test_an_unknown_form_is_refused(db: Stratagem, file: Path) -> None:
+    file.write_text("{}")
+
     with pytest.raises(ValidationFailed):
         load(db, file, form="word")
 
