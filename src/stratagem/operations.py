@@ -355,6 +355,11 @@ def _is_action(operation: Operation, action: object) -> bool:
     return action in input_schema(operation.name)["properties"]["action"]["enum"]
 
 
+# How many names are suggested in place of one that is not known...
+_SIMILAR_MAX = 3
+# ...and how much of a name stands for it.
+_BEGINNING_MIN = 3
+
 # What a store raises that cannot be read at all.
 _UNREADABLE = (DatabaseCorrupt, StorageUnavailable)
 
@@ -387,22 +392,38 @@ def find(name: str) -> Operation:
     operation = TABLE.get(name)
     if operation is None:
         near = similar_operations(name, TABLE.values())
-        hint = f"Did you mean {' or '.join(near)}?" if near else None
-        raise OperationNotFound(f"There is no operation named {name!r}.", hint=hint, similar=near)
+        # Quoted, it stays a name on every surface: that is what was asked for.
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
+        raise OperationNotFound(
+            f"There is no operation named {name!r}.", field="name", hint=hint, similar=near
+        )
     return operation
 
 
 def similar_operations(name: str, among: Iterable[Operation]) -> list[str]:
     """Return the operations that a wrong name may have meant: by what they do, else by its letters.
 
-    `strata_delete` is nearer to strata_forget than to strata_store.
+    `strata_delete` is nearer to strata_forget than to strata_store, and `store` is `strata_store`.
     """
     rows = list(among)
-    word = name.casefold().removeprefix("strata_").replace("-", "_")
-    meant = [row.name for row in rows if word in row.also_called]
+    word = _bare_name(name)
+    by_word = {_bare_name(row.name): row.name for row in rows}
+    same = [by_word[word]] if word in by_word else []
+    called = [row.name for row in rows if word in row.also_called and row.name not in same]
+    return same + called or _nearest_by_letters(word, by_word)
+
+
+def _bare_name(name: str) -> str:
+    return name.casefold().replace("-", "_").removeprefix("strata_")
+
+
+def _nearest_by_letters(word: str, by_word: Mapping[str, str]) -> list[str]:
+    """Return the names that begin as a word does, then those that are spelled nearly so."""
     from difflib import get_close_matches
 
-    return meant or get_close_matches(name, [row.name for row in rows], n=3)
+    begun = [each for each in by_word if len(word) >= _BEGINNING_MIN and each.startswith(word)]
+    near = get_close_matches(word, by_word, n=_SIMILAR_MAX)
+    return [by_word[each] for each in dict.fromkeys([*begun, *near])][:_SIMILAR_MAX]
 
 
 def read_input(operation: Operation, arguments: Any) -> Any:

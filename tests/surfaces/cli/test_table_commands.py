@@ -185,6 +185,13 @@ def test_a_call_that_fails_answers_in_json_too(
     assert json.loads(result.stdout)["error"] == error
 
 
+def test_a_call_names_the_operation_that_was_meant(cli: Cli) -> None:
+    refused = json.loads(cli.run("call", "store", "{}").stdout)
+
+    assert refused["details"]["similar"] == ["strata_store"]
+    assert refused["hint"] == "Did you mean 'strata_store'?"
+
+
 ECHO_SCHEMAS: dict[str, Any] = {
     "input": {
         "type": "object",

@@ -168,6 +168,27 @@ def test_an_unknown_operation_suggests_those_that_are_near() -> None:
     assert refused.value.details["similar"][0] == "strata_store"
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("store", "strata_store"),
+        ("Recall", "strata_recall"),
+        ("list", "strata_list"),
+        ("strata-search", "strata_search"),
+        ("hist", "strata_history"),
+        ("strata_sta", "strata_status"),
+        ("ranked", "ranked_solutions"),
+        ("serch", "strata_search"),
+    ],
+)
+def test_a_name_without_its_prefix_or_its_end_is_known(name: str, meant: str) -> None:
+    with pytest.raises(OperationNotFound) as refused:
+        operations.find(name)
+
+    assert refused.value.details["similar"][0] == meant
+    assert f"Did you mean {meant!r}" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize("arguments", [[], "text", 5, None])
 def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
     with pytest.raises(InvalidInput):
