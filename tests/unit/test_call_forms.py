@@ -224,6 +224,17 @@ def test_the_toolset_of_a_tool_is_named_where_a_server_has_none_of_it(
     assert reword_for_tools(text, listed_by(SERVERS[server])) == said
 
 
+def test_no_text_names_the_toolset_by_itself() -> None:
+    naming = [
+        path.name
+        for path in SOURCES.rglob("*.py")
+        if re.search(r"\(toolset [a-z]", path.read_text("utf-8"))
+    ]
+
+    # A setting's help, which no server rewords.
+    assert naming == ["settings.py"]
+
+
 def test_no_toolset_is_named_for_a_tool_that_the_server_leaves_out_of_it() -> None:
     said = reword_for_tools("Call strata_store.", listed_by(SERVERS["read-only"]))
 

@@ -225,8 +225,7 @@ def unknown_label(value: object, known: Sequence[str], field: str) -> Validation
         field=field,
         invalid_value=value if isinstance(value, str) else _abbreviate(value),
         allowed=list(known),
-        hint=f"Use one of {', '.join(known)}, or declare it first: declare_relationship_type "
-        "(toolset knowledge_plus).",
+        hint=f"Use one of {', '.join(known)}, or declare it first: declare_relationship_type.",
     )
 
 

@@ -53,13 +53,13 @@ __all__ = ["Concepts", "new_concept_id"]
 _PERIOD: Final = frozenset({"valid_from", "valid_to"})
 _NAME_SHARED: Final = (
     "Other concepts have this name too, so that it stands for none of them: give one of them "
-    "another name with update_concept, or merge_concepts (toolset knowledge_plus)."
+    "another name with update_concept, or use merge_concepts."
 )
 # What is said where other concepts have the name of one that was written.
 _NAMESAKES: Final = {
     "Created": (
         "There are concepts of this name already. Update one of them instead and delete "
-        "this one, or merge_concepts (toolset knowledge_plus)."
+        "this one, or use merge_concepts."
     ),
     "Updated": _NAME_SHARED,
     "Restored": _NAME_SHARED,

@@ -156,7 +156,7 @@ class ConceptRecords:
         if self.versions(given, limit=1) or self._deleted_namesakes(given):
             return ConceptNotFound(
                 f"The concept {given!r} was deleted.",
-                hint="restore_concept (toolset knowledge_plus) brings it back.",
+                hint="restore_concept brings it back.",
                 field=field,
                 resource_id=given,
             )

@@ -114,6 +114,12 @@ def test_what_is_missing_is_described_with_an_example(cli: Cli) -> None:
     assert "Example: stratagem ranked-solutions 'KeyError: DATABASE_URL' '{\"os\":" in said
 
 
+def test_the_help_page_is_named_as_it_is_called(cli: Cli) -> None:
+    said = cli.refused("create_concept", "--name", "A", code=2).replace("\n", " ")
+
+    assert "See `stratagem create-concept --help`." in said
+
+
 @pytest.mark.parametrize(
     "group", ["corrections", "debug", "knowledge", "outbox", "projections", "token", "tools"]
 )

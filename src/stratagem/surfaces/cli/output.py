@@ -202,7 +202,9 @@ class Output:
 def _usage_error(error: typer.TyperException, message: str) -> StratagemError:
     """Return the error for a command line that was not understood."""
     context, param = getattr(error, "ctx", None), getattr(error, "param", None)
-    help_page = f"See `{context.command_path if context else 'stratagem'} --help`."
+    # As a command is called, not as it may have been typed: operations have underscores.
+    called = context.command_path.replace("_", "-") if context else "stratagem"
+    help_page = f"See `{called} --help`."
     if param is None and message.startswith(_EXTRA_WORDS):
         return InvalidInput(message, hint=f"Quote what has blanks in it: 'two words'. {help_page}")
     if param is None:
