@@ -42,6 +42,15 @@ def test_a_wrong_keyword_names_the_right_one(embedded: Stratagem, tmp_path: Path
         asyncio.run(slip())
 
 
+def test_opening_nothing_in_particular_says_what_can_be_opened() -> None:
+    with pytest.raises(TypeError, match=r"^open\(\) missing 1 .*'path'. Give the path of a file,"):
+        stratagem.open()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^open_async\(\) missing .* `stratagem status` names"):
+        stratagem.open_async()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^connect\(\) missing 1 .*'url'. Give the address of a"):
+        stratagem.connect()  # type: ignore[call-arg]
+
+
 def test_a_call_by_name_takes_times_of_python(embedded: Stratagem, remote: Client) -> None:
     for db in (embedded, remote):
         stored = db.call("strata_store", {"key": "a", "value": 1, "ttl": timedelta(hours=1)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction, signature
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from stratagem.deferred_modules import difflib
 from stratagem.parameters import ALIASES
@@ -17,6 +17,20 @@ from stratagem.schemas import SYSTEMS, method_schema
 __all__ = ["suggest_keywords"]
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+# What opens a database has to be told which one: a program that works in another folder tomorrow
+# must not have another memory then.
+_FILE: Final = (
+    "Give the path of a file, or ':memory:'; `stratagem status` names the database that commands "
+    "use here."
+)
+_SERVER: Final = "Give the address of a server, such as 'http://127.0.0.1:7437'."
+_PLACES: Final = {
+    "open_database": _FILE,
+    "open_async": _FILE,
+    "connect": _SERVER,
+    "connect_async": _SERVER,
+}
 
 
 def suggest_keywords(method: MethodT) -> MethodT:
@@ -51,7 +65,7 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
     declared = [name for name in signature(method).parameters if name != "self"]
     unknown = next((name for name in named if name not in declared), None)
     if unknown is None:
-        return error
+        return _name_missing_place(error, method)
     meant = _parameters_known_as(method, unknown) or difflib.get_close_matches(
         unknown, declared, n=1
     )
@@ -59,6 +73,15 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
         f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared) or 'none'}."
     )
     return TypeError(f"{error}. {advice}")
+
+
+def _name_missing_place(error: TypeError, method: Callable[..., Any]) -> TypeError:
+    """Return the error of opening nothing in particular, with what can be opened."""
+    advice = _PLACES.get(method.__name__)
+    if advice is None or "missing" not in str(error):
+        return error
+    called = str(error).replace("open_database()", "open()")
+    return TypeError(f"{called}. {advice}")
 
 
 def _parameters_known_as(method: Callable[..., Any], name: str) -> list[str]:
