@@ -123,7 +123,8 @@ def test_an_event_is_recalled_as_a_search_heads_it(call: Call) -> None:
     assert (read["found"], read["value"]) == (True, "it broke")
     assert call.recall(key="note @2")["value"] == "an entry"
     assert not call.recall(key=f"mail@{logged['sequence']}")["found"]
-    assert not call.recall(key="bug report @999")["found"]
+    assert call.recall(key="bug report @999")["latest_sequence"] == 3
+    assert "latest_sequence" not in call.recall(key="bug report @1")
 
 
 @proves("recall:answer")

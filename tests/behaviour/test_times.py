@@ -179,6 +179,7 @@ def test_a_sequence_that_was_not_written_yet_is_refused(call: Call) -> None:
 
     assert refused["error"] == "validation_error"
     assert refused["details"]["limit"] == 8
+    assert "as_of '@8'" in refused["hint"] or "--as-of @8" in refused["hint"]
 
 
 @proves("time:transaction")

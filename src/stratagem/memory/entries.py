@@ -28,7 +28,15 @@ from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["TTL_ALIASES", "VALUE_ALIASES", "Entries", "Item", "check_names", "check_tags"]
+__all__ = [
+    "TTL_ALIASES",
+    "VALUE_ALIASES",
+    "Entries",
+    "Item",
+    "check_names",
+    "check_tags",
+    "sequence_named_by",
+]
 
 VALUE_ALIASES: Final = ("content", "contents", "data", "text", "body", "memory", "payload")
 TTL_ALIASES: Final = ("expires_in", "ttl_seconds")
@@ -366,14 +374,13 @@ class Entries(BoundSystem):
     ) -> Entry | None:
         """Return the logged event that a key such as `@123` names by its sequence.
 
-        A list of hits has it after its label, `message @123`. After other words, as in the key
-        `standup @9`, the number says something else.
+        After other words than its label, as in the key `standup @9`, the number says something
+        else.
         """
-        label, sign, number = key.rpartition("@")
-        is_named = sign and (not label or label.endswith(" "))
-        if not is_named or not number.isdecimal() or len(number) > _DIGITS_MAX:
+        sequence = sequence_named_by(key)
+        if sequence is None:
             return None
-        sequence = int(number)
+        label = key.rpartition("@")[0]
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch, as_of)
             if sequence not in reader.records.visible_among(view, [sequence]):
@@ -537,6 +544,18 @@ def _check_index(index: object) -> bool | None:
     if index is None or isinstance(index, bool):
         return index
     raise ValidationFailed("`index` must be true or false.", field="index")
+
+
+def sequence_named_by(key: str) -> int | None:
+    """Return the sequence that a key ends with, as `@123` does; None where it names none.
+
+    A list of hits has it after the label of the event: `message @123`.
+    """
+    label, sign, number = key.rpartition("@")
+    is_named = sign and (not label or label.endswith(" "))
+    if not is_named or not number.isdecimal() or len(number) > _DIGITS_MAX:
+        return None
+    return int(number)
 
 
 def _check_version(version: object) -> int:

@@ -409,6 +409,8 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
     usual = namespace == USUAL_PLACE and not elsewhere
     place = "" if usual else f" in the namespace {namespace!r}"
     said = [f"Nothing {words.verb} under {key!r}{place}.", *_say_time(answer)]
+    if (end := answer.get("latest_sequence")) is not None:
+        said.append(f"No event has that number yet: the log ends at @{end}.")
     if kind := answer.get("id_of"):
         article = "an" if kind == "incident" else "a"
         reading = advise(_READ_BY_ID[kind].format(key))
@@ -445,13 +447,13 @@ def _say_time(answer: Mapping[str, Any]) -> list[str]:
         "forgotten": "It was forgotten",
         "erased": "Retention erased its value of that time, written",
         "expired": "It expired",
-        "later": "It was stored later",
+        "later": "It was stored only later",
     }.get(answer.get("reason", ""))
     if told is None:
         return []
     before = advise(f"; as_of {answer['before']!r} shows it") if answer.get("before") else ""
-    first = "first " if answer["reason"] == "later" else ""
-    at = f" {first}at {answer['timestamp']}" if answer.get("timestamp") else ""
+    first = ", first" if answer["reason"] == "later" else ""
+    at = f"{first} at {answer['timestamp']}" if answer.get("timestamp") else ""
     return [f"{told}{at}{before}."]
 
 

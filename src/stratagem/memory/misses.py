@@ -17,7 +17,7 @@ from stratagem.engine import moments, paths
 from stratagem.engine.events import Space
 from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import OPEN_END, View
-from stratagem.memory.entries import check_names, is_expired, is_live
+from stratagem.memory.entries import check_names, is_expired, is_live, sequence_named_by
 from stratagem.memory.kinds import ENTRY, entries
 from stratagem.memory.models import Miss
 from stratagem.memory.parameters import Path
@@ -77,6 +77,7 @@ class Misses(BoundSystem):
             near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
             miss.id_of = self._kind_with_id(reader, view, key)
+            miss.latest_sequence = _end_before(reader, key)
         miss.near = near or None
         miss.elsewhere = [name for name in others if name != where] or None
         return miss
@@ -138,8 +139,18 @@ def explain_several(
     return [
         each
         for each in misses
-        if each.reason != "absent" or each.near or each.elsewhere or each.id_of
+        if each.reason != "absent"
+        or each.near
+        or each.elsewhere
+        or each.id_of
+        or each.latest_sequence
     ]
+
+
+def _end_before(reader: Reader, key: str) -> int | None:
+    """Return the last sequence of the log where a key names one beyond it."""
+    sequence, end = sequence_named_by(key), reader.log.head().sequence
+    return end if sequence is not None and sequence > end else None
 
 
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:

@@ -136,7 +136,8 @@ class Miss(DisplayableResult):
     when it was forgotten or stored (an erased version, too), or expired, and `before` a moment at
     which it was there. Of a `path` that leads nowhere, `place` is how far it leads, and `there`
     what is there. `id_of` is the kind of record that has the key as its id: a concept or an
-    incident, which is no entry.
+    incident, which is no entry. `latest_sequence` is where the log ends, of a key that names an
+    event beyond (`@123`).
     """
 
     key: str
@@ -150,6 +151,7 @@ class Miss(DisplayableResult):
     place: str | None = None
     there: str | None = None
     id_of: Literal["concept", "incident"] | None = None
+    latest_sequence: int | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -209,5 +209,6 @@ def _at_sequence(log: LogReader, sequence: int) -> tuple[int, int]:
             f"The log has no sequence {sequence}; the latest is {head}.",
             field="as_of",
             limit=head,
+            hint=f"Pass as_of '@{head}' or an earlier one, or a time such as \"1h ago\".",
         )
     return min(end, OPEN_END), log.wall_of(end) or 0
