@@ -761,6 +761,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             )
         deleted = reader.branches.deleted_by_name(name)
         restore = f'strata_branch with action "restore" and name {name!r}'
+        if deleted is None and not self._caller.can_switch:
+            # A command or a request names its branch anew each time, and this one wrongly.
+            find_branch(reader.branches, name)
         if deleted is None:
             return None, f"There is no branch {name!r}: nothing is read or written; {choose}."
         view = View(deleted, reader.branches.lineage(deleted), self._store.now())

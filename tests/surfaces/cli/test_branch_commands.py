@@ -214,6 +214,15 @@ def test_a_decision_without_a_choice_is_refused(diverged: Cli) -> None:
     assert "CONFLICT=source" in said
 
 
+def test_a_status_of_a_branch_that_never_was_is_an_error(cli: Cli) -> None:
+    cli("branch", "fork", "trial")
+
+    said = cli.refused("--branch", "trail", "status", code=3)
+
+    assert said == "Error: There is no branch named 'trail'.\nHint: Did you mean 'trial'?\n"
+    assert json.loads(cli.run("status", "--branch", "trail", "--json").stdout)["details"]
+
+
 def test_a_branch_that_is_not_there_is_named_with_its_neighbours(cli: Cli) -> None:
     cli("branch", "fork", "trial")
 
