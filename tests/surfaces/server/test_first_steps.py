@@ -200,6 +200,28 @@ def test_a_program_is_told_what_runs_here(unlocked: Served) -> None:
     assert unlocked.client.get(about["ready"]).status_code == 200
 
 
+def test_a_browser_is_led_back_from_an_address_of_nothing(unlocked: Served) -> None:
+    page = unlocked.client.get("/n<i>ope", headers=BROWSER)
+    program = unlocked.client.get("/nope")
+
+    assert page.status_code == program.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+    assert "There is nothing at /n&lt;i&gt;ope." in page.text
+    assert '<a href="/">' in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert program.json()["error"] == "not_found"
+
+
+def test_a_search_of_the_console_says_what_was_probably_meant(unlocked: Served) -> None:
+    unlocked.client.post(
+        "/api/memory/strata_store", json={"key": "m", "value": "the wombat mascot"}
+    )
+
+    page = unlocked.client.get("/search", params={"q": "mascott"}, headers=BROWSER)
+
+    assert "Did you mean &#39;mascot&#39;?" in page.text
+
+
 @pytest.mark.parametrize("path", ["/", "/api/docs"])
 def test_a_browser_gets_a_page_that_loads_nothing_from_elsewhere(
     unlocked: Served, path: str

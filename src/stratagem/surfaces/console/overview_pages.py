@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from stratagem.call_forms import reword
 from stratagem.surfaces.console.pages import ConsolePage, PageRoute
 from stratagem.surfaces.console.visits import Visit
 from stratagem.version import VERSION
@@ -116,22 +118,33 @@ async def search(visit: Visit) -> ConsolePage:
     """Find everything that has to do with some words, best first, and say why."""
     query = visit.query.get("q", "").strip()
     kind = visit.query.get("kind", "all")
-    hits = await _find(visit, query, kind) if query else []
-    data = {"q": query, "kind": kind, "kinds": KINDS, "hits": hits}
+    hits, note = await _find(visit, query, kind) if query else ([], None)
+    data = {"q": query, "kind": kind, "kinds": KINDS, "hits": hits, "advice": note}
     return ConsolePage("search.html", f"Search: {query}" if query else "Search", data, "search")
 
 
-async def _find(visit: Visit, query: str, kind: str) -> list[dict[str, Any]]:
+async def _find(visit: Visit, query: str, kind: str) -> tuple[list[dict[str, Any]], str | None]:
+    """Return the hits, and where there is none what is nearest or was meant, if anything is."""
     found: list[dict[str, Any]] = []
+    notes: list[str] = []
     if kind in {"all", "memory"}:
-        found += (await visit.read("strata_explain_search", query=query, k=_HITS))["results"]
+        answer = await visit.read("strata_explain_search", query=query, k=_HITS)
+        found += answer["results"]
+        notes += _notes(answer)
     others = [each for each in ("concept", "incident") if kind in {"all", each}]
     if others:
         answer = await visit.read("strata_search", query=query, k=_HITS, kinds=others)
         found += answer["results"]
+        notes += _notes(answer)
     if kind in {"all", "tool"} and visit.can("tools_discover"):
         found += await _tools(visit, query)
-    return sorted(found, key=lambda hit: -hit["score"])[: 2 * _HITS]
+    hits = sorted(found, key=lambda hit: -hit["score"])[: 2 * _HITS]
+    return hits, notes[0] if notes and not hits else None
+
+
+def _notes(answer: Mapping[str, Any]) -> list[str]:
+    """Return what an answer says beside its hits, as somebody who reads it may act on it."""
+    return [reword(answer["note"], "command")] if "note" in answer else []
 
 
 async def _tools(visit: Visit, query: str) -> list[dict[str, Any]]:

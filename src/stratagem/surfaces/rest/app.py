@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from functools import cache
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -25,7 +26,7 @@ from stratagem.surfaces.rest.departures import run_for_client
 from stratagem.surfaces.rest.hook_events import ROUTE as HOOKS_ROUTE
 from stratagem.surfaces.rest.hook_events import hook_endpoint
 from stratagem.surfaces.rest.openapi import document
-from stratagem.surfaces.rest.pages import docs
+from stratagem.surfaces.rest.pages import docs, missing_page
 from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, all_routes
 from stratagem.surfaces.rest.sign_in import sign_in_routes
@@ -128,7 +129,8 @@ class _NotFound:
             if near
             else None,
         )
-        response = error_response(error, enveloped=is_of_gateway(path))
+        page = missing_page(scope, error.message, HTTPStatus.NOT_FOUND)
+        response = page or error_response(error, enveloped=is_of_gateway(path))
         await response(scope, receive, send)
 
 

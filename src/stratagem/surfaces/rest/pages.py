@@ -1,14 +1,15 @@
-"""The page for people with a browser who want to see every route.
+"""The pages for people with a browser: every route, and what an address of nothing shows.
 
-It holds nothing of a database and loads nothing from elsewhere, so a browser, which cannot send
-a token with an address that is typed in, gets to see it with the 401 as well: it then asks for a
-token and reads the list of routes with that.
+The first holds nothing of a database and loads nothing from elsewhere, so a browser, which cannot
+send a token with an address that is typed in, gets to see it with the 401 as well: it then asks for
+a token and reads the list of routes with that.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -20,9 +21,10 @@ from starlette.types import Scope
 
 from stratagem.version import VERSION
 
-__all__ = ["docs", "page_instead"]
+__all__ = ["docs", "missing_page", "page_instead"]
 
 _DOCS: Final = "docs.html"
+_MISSING: Final = "missing.html"
 _PAGES: Final = {"/api/docs": _DOCS}
 _CLOSED: Final = (
     "default-src 'none'",
@@ -42,18 +44,24 @@ async def docs(_request: Request) -> Response:
 def page_instead(scope: Scope, status: int) -> Response | None:
     """Return the page that a browser sees where a program is refused, if there is one."""
     name = _PAGES.get(scope["path"])
-    asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
-    if name is None or not asked or not _is_browser(Headers(scope=scope)):
+    if name is None or not _is_browser(scope):
         return None
     return _page(name, status)
 
 
-def _is_browser(headers: Headers) -> bool:
-    return "text/html" in headers.get("accept", "")
+def missing_page(scope: Scope, message: str, status: int) -> Response | None:
+    """Return what a browser is shown at an address of nothing; None for a program."""
+    return _page(_MISSING, status, message) if _is_browser(scope) else None
 
 
-def _page(name: str, status: int = 200) -> Response:
+def _is_browser(scope: Scope) -> bool:
+    asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+    return asked and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _page(name: str, status: int = 200, message: str = "") -> Response:
     text, policy = _read(name)
+    text = text.replace("{{message}}", html.escape(message))
     headers = {
         "content-security-policy": policy,
         "referrer-policy": "no-referrer",
