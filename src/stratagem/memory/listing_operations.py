@@ -815,6 +815,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
                 positional=("name",),
                 completions={"name": "namespaces"},
                 renderer="tables.show_deleted_namespace",
+                handler="memory.delete_namespace",
             ),
         ),
     ),

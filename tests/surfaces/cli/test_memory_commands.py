@@ -470,10 +470,24 @@ def test_events_are_followed_as_they_come(tmp_path: Path) -> None:
     assert seen == [1, 2, 3]
 
 
+@pytest.mark.parametrize(("answer", "kept"), [("n\n", 1), ("y\n", 0)])
+def test_a_namespace_is_deleted_from_a_terminal_only_when_that_is_meant(
+    cli: Cli, answer: str, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("store", "plan", "x", "--namespace", "work")
+
+    with monkeypatch.context() as terminal:
+        terminal.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+        asked = cli.run("delete-namespace", "work", given=answer)
+
+    assert "Forget every entry of the namespace 'work'?" in asked.output
+    assert len(cli.json("list", "--namespace", "work")["results"]) == kept
+
+
 def test_a_namespace_is_deleted_and_restored(cli: Cli) -> None:
     cli("store", "plan", "x", "--namespace", "work")
 
-    said = cli("delete-namespace", "work")
+    said = cli("delete-namespace", "work", "--yes")
     restored = cli("restore-namespace", "work", "--as-of", "@2")
 
     restoring = "`stratagem restore-namespace work --as-of @2` brings them back."

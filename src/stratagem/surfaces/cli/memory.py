@@ -1,4 +1,4 @@
-"""recall, which shows a value of any length, or the value alone; events, which can follow them."""
+"""Commands of the memory that do more: recall, events, and deleting a namespace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from stratagem.deferred_modules import defer
 from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.surfaces.cli.entry_text import entry_text
 from stratagem.surfaces.cli.operation_commands import Invocation
+from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.session import Session
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ else:
     # A plain line is read without it (`plain_lines`).
     typer = defer("typer")
 
-__all__ = ["events", "recall"]
+__all__ = ["delete_namespace", "events", "recall"]
 
 # How much of the past is shown before what is new is waited for, unless it is said.
 _LATEST = 10
@@ -66,6 +67,22 @@ def _recall_whole(session: Session, arguments: Mapping[str, Any]) -> dict[str, A
         nullcontext() if "cursor" in arguments else whole(),
     ):
         return runtime.call("strata_recall", dict(arguments), session.caller)
+
+
+def delete_namespace(
+    invocation: Invocation,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> None:
+    """Forget the entries of a namespace, once somebody who can be asked has agreed."""
+    output = invocation.session.output
+    # Nothing is lost for good, so a script need not say that it means it.
+    can_ask = sys.stdin.isatty() and not output.json
+    name = invocation.arguments["name"]
+    question = f"Forget every entry of the namespace {name!r}? Past moments still show them."
+    if can_ask and not confirm(output, question, yes=yes):
+        raise typer.Abort
+    invocation.show(invocation.run())
 
 
 def events(
