@@ -274,7 +274,9 @@ def _prerequisites(walk: Walk, root: str, depth: int, begin: int) -> Prerequisit
     deeper = f"{beyond} more are deeper than {depth} steps: pass cursor={str(end)!r} to read them."
     return Prerequisites(
         found,
-        f"Found {len(found)} {f'of {len(ids)} ' if beyond else ''}prerequisites",
+        f"Found {len(found)} of {plural(len(ids), 'prerequisite')}"
+        if beyond
+        else f"Found {plural(len(found), 'prerequisite')}",
         truncated=bool(beyond or walk.more) or None,
         next=str(end) if beyond else None,
         left_out=beyond or None,

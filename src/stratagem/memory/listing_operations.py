@@ -472,7 +472,7 @@ def say_history(answer: Mapping[str, Any]) -> str:
     if not answer["results"] or "event" in answer["results"][0]:
         return say_events(answer)
     lines = [
-        f"{each['version']} {each['timestamp']}{by_actor(each)} " + _say_version(each)
+        f"version {each['version']} {each['timestamp']}{by_actor(each)} " + _say_version(each)
         for each in answer["results"]
     ]
     return with_note([*lines, AS_DATA], answer)

@@ -34,6 +34,7 @@ def test_prerequisites_below_the_depth_are_counted_and_can_be_read_on(call: Know
     assert first["message"] == "Found 3 of 8 prerequisites"
     assert [each["name"] for each in rest["prerequisites"]] == ["E", "D", "C", "B", "A"]
     assert "next" not in rest
+    assert call("get_prerequisites", concept_id="B")["message"] == "Found 1 prerequisite"
     both = first["prerequisites"] + rest["prerequisites"]
     assert sorted((each["order"], each["requires"]) for each in both) == [
         (1, []),

@@ -25,6 +25,29 @@ def test_a_miss_does_not_contradict_itself() -> None:
     assert shell_words(text).endswith("`stratagem history plan --namespace work`.")
 
 
+def test_a_history_says_what_its_numbers_are() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.store("plan", "first")
+        db.memory.forget("plan")
+
+        text = said(db, "strata_history", key="plan")
+
+    newest, first, _ = text.splitlines()
+    assert newest.startswith("version 3 ")
+    assert newest.endswith(" (forgotten)")
+    assert first.startswith("version 2 ")
+
+
+def test_a_key_that_was_stored_only_later_says_since_when() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        stored = db.memory.store("plan", "first")
+        missed = find("strata_recall").describe(
+            db.call("strata_recall", {"key": "plan", "as_of": "@1"})
+        )
+
+    assert f"It was stored only later, first at {stored.timestamp}; as_of '@2' shows it." in missed
+
+
 def test_the_text_says_where_something_is_and_until_when() -> None:
     with stratagem.open(":memory:", embedder="none") as db:
         db.memory.fork("trial")

@@ -207,7 +207,6 @@ def _show_report(session: Session) -> Any:
     output = session.output
 
     def show(_console: object, report: dict[str, Any]) -> None:
-        show_sandbox(output, report["sandbox"])
         output.line(report["database"], "bold")
         for finding in report.get("repaired", ()):
             output.line(f"repaired  {finding['what']} ({finding['where']})", "green")
@@ -217,6 +216,7 @@ def _show_report(session: Session) -> Any:
         for warning in report["warnings"]:
             output.line(f"warning  {warning}", "yellow")
         output.line(_verdict(report, session.command))
+        show_sandbox(output, report["sandbox"])
 
     return show
 
