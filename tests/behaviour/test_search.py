@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -706,6 +707,34 @@ def test_what_lies_between_a_question_and_its_answer_is_passed_over(
 
 
 @proves("search:exchange")
+@pytest.mark.parametrize("steps", [2, 20])
+def test_a_reply_is_the_last_that_was_said_before_the_next_question(call: Call, steps: int) -> None:
+    work = [("assistant", "Let me look at where puffins nest."), ("tool", "3 pages")] * steps
+    *_, answered, _, _ = converse(
+        call,
+        ("user", "Where do puffins nest?"),
+        *work,
+        ("assistant", "Found it: on the cliffs of Røst."),
+        ("user", "And where do auks?"),
+        ("assistant", "Farther south."),
+    )
+
+    hits = call.search(query="where do puffins nest?", k=1)["results"]
+
+    assert [hit["reply"]["sequence"] for hit in hits] == [answered]
+
+
+@proves("search:exchange")
+def test_of_a_turn_without_an_end_in_sight_the_last_line_is_the_reply(call: Call) -> None:
+    work = [(("assistant", f"Line {number}."), ("tool", "3 pages")) for number in range(40)]
+    converse(call, ("user", "Where do puffins nest?"), *chain.from_iterable(work))
+
+    (hit,) = call.search(query="where do puffins nest?", k=1)["results"]
+
+    assert hit["reply"]["passage"] == "Line 23."
+
+
+@proves("search:exchange")
 def test_a_reply_that_did_not_fit_is_shown_by_what_it_says(call: Call) -> None:
     asked, answered = converse(
         call, ("user", "Where do puffins nest?"), ("assistant", "Puffins nest on the cliffs")
@@ -749,7 +778,7 @@ def test_a_reply_is_looked_for_among_the_next_messages_alone(call: Call) -> None
     converse(
         call,
         ("user", "Where do puffins nest?"),
-        *[("tool", f"step {number}") for number in range(40)],
+        *[("tool", f"step {number}") for number in range(60)],
         ("assistant", "Sorry, what was it?"),
     )
 

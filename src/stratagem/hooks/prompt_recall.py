@@ -56,7 +56,7 @@ _ANSWER_CHARS: Final = 400
 _EXCHANGE_CHARS: Final = _ASKED_CHARS + _ANSWER_CHARS
 _ANSWER_CHARS_MIN: Final = 160
 # An answer is looked for among so many messages; as `memory.hits` has it.
-_EXCHANGE_TURNS: Final = 12
+_REPLY_TURNS: Final = 48
 # What may stand around a word.
 _MARKS: Final = ".,;:!?\"'()…"
 # Of the words of a prompt, by their weight, this share counts as all of them.
@@ -163,18 +163,23 @@ def _with_answer(
 
 
 def _find_reply(reader: DirectReader, found: Content) -> Content | None:
-    """Return what was answered to a message, unless it is untrusted or was thrown away."""
+    """Return what was answered to a message, unless it is untrusted or was thrown away.
+
+    Of several texts it is the last: an agent says first what it is about to do.
+    """
     session, event = found.content.get("session"), found.content.get("event")
     if session is None or event is None:
         return None
-    for each in reader.later_messages(session, event, found.sequence, limit=_EXCHANGE_TURNS):
+    last = None
+    for each in reader.later_messages(session, event, found.sequence, limit=_REPLY_TURNS):
         side = _side_of(each) if each.namespace == found.namespace else None
         if side == "asking":
-            return None
+            break
         if side == "answering":
-            is_hidden = each.content.get("trust") == UNTRUSTED or _thrown_away(reader, [each])
-            return None if is_hidden else each
-    return None
+            last = each
+    if last is None or last.content.get("trust") == UNTRUSTED or _thrown_away(reader, [last]):
+        return None
+    return last
 
 
 def _only_asks(found: Content, prompt: str, terms: Sequence[str]) -> bool:

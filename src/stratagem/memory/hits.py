@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import orjson
@@ -62,10 +62,15 @@ _EQUAL_RANKS: Final = 0.06
 _SAMPLE_CHARS: Final = 200
 # How many that are too weak to be hits are named where there is no hit.
 _NEAREST_MAX: Final = 3
-# A reply is looked for among so many messages: calls of tools and more questions may lie between.
+# What a reply replies to is looked for among so many messages: calls of tools may lie between.
 _EXCHANGE_TURNS: Final = 12
 # Of the newest standing instructions those of one namespace are shown.
 _INSTRUCTIONS_READ: Final = 100
+# And a reply among so many: an agent that works on a question calls tools twenty times, and says a
+# word before each.
+_REPLY_TURNS: Final = 48
+# Mostly the next message is the reply, and the one after it the next question.
+_REPLY_TURNS_FIRST: Final = 2
 
 
 class NamedPlace(NamedTuple):
@@ -365,25 +370,47 @@ class HitReader:
 
     def _add_exchange(self, hit: Hit, found: _Found, side: Side) -> None:
         """Add what was replied to a message, or what a reply replied to."""
+        other = self._find_reply(found) if side == "asking" else self._find_question(found)
+        if other is None:
+            return
+        content = orjson.loads(other.payload)
+        reply = Reply(other.sequence, None, content.get("source"), content.get(TRUST))
+        self._show_part(reply, found.ranking, content["data"])
         if side == "asking":
-            turns = self._turns(found, before=0, after=_EXCHANGE_TURNS)
+            hit.reply = reply
         else:
-            turns = self._turns(found, before=_EXCHANGE_TURNS, after=0)[::-1]
-        # The nearest is mostly the one, and others need not be read then.
-        for group in (turns[:1], turns[1:]):
-            for event in self._events(group):
+            hit.reply_to = reply
+
+    def _find_reply(self, found: _Found) -> EventContent | None:
+        """Return what was replied to a message: the last that was said before the next question.
+
+        An agent says what it is about to do ("Let me look at the logs first."), works, and answers
+        in the end. Those interim lines repeat the words of the question, so what matches best is
+        often one of them. Of a turn that goes on for longer the last line in sight comes nearest
+        to the answer.
+        """
+        last = None
+        turns = self._turns(found, before=0, after=_REPLY_TURNS)
+        for event, side in self._sides_of(turns, _REPLY_TURNS_FIRST, _EXCHANGE_TURNS):
+            if side == "answering":
+                last = event
+            elif last is not None:
+                break
+        return last
+
+    def _find_question(self, found: _Found) -> EventContent | None:
+        """Return what a message replied to: the nearest question before it."""
+        turns = self._turns(found, before=_EXCHANGE_TURNS, after=0)[::-1]
+        return next((event for event, side in self._sides_of(turns, 1) if side == "asking"), None)
+
+    def _sides_of(self, turns: Sequence[int], *parts: int) -> Iterator[tuple[EventContent, Side]]:
+        """Yield the messages of a session that ask or answer, read in parts that end at places."""
+        for begin, end in pairwise((0, *parts, len(turns))):
+            for event in self._events(turns[begin:end]):
                 content = orjson.loads(event.payload)
-                if side_of(content["data"]) in {None, side}:
-                    continue
-                if is_thrown_away(self._reader, self._view, content):
-                    continue
-                reply = Reply(event.sequence, None, content.get("source"), content.get(TRUST))
-                self._show_part(reply, found.ranking, content["data"])
-                if side == "asking":
-                    hit.reply = reply
-                else:
-                    hit.reply_to = reply
-                return
+                side = side_of(content["data"])
+                if side is not None and not is_thrown_away(self._reader, self._view, content):
+                    yield event, side
 
     def _show_part(self, reply: Reply, found: Ranking, data: Any) -> None:
         """Show a message by what was asked for; one that has nothing of it by its beginning.

@@ -163,6 +163,21 @@ def test_a_prompt_is_given_a_logged_question_with_its_answer(
     assert found == [f"{asked} Answered: {answer}"]
 
 
+def test_a_prompt_is_given_the_answer_and_not_what_was_said_on_the_way(tmp_path: Path) -> None:
+    found = recalled(
+        tmp_path / "memory.db",
+        "how big should the batches be",
+        ("user", "How big should the batches be?"),
+        ("assistant", "Let me look at the logs first."),
+        ("tool", "timeouts from 8,000 rows on"),
+        ("assistant", "5,000 rows."),
+        ("user", "And how often?"),
+        ("assistant", "Every minute."),
+    )
+
+    assert found == ["How big should the batches be? Answered: 5,000 rows."]
+
+
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
