@@ -857,6 +857,31 @@ def test_of_facts_that_have_the_same_words_the_newer_comes_first(
 
 
 @proves("search:ties")
+@pytest.mark.parametrize("query", ["what indentation does the user prefer", "indentation"])
+def test_of_two_preferences_the_newer_comes_first(call: Call, query: str) -> None:
+    changed = "Actually I changed my mind: I prefer four spaces for indentation."
+    said = [
+        call.log(event="message", data={"role": "user", "text": text}, session=session)["sequence"]
+        for session, text in (("a", "I prefer tabs for indentation."), ("b", changed))
+    ]
+
+    hits = call.search(query=query)["results"]
+
+    assert [hit["sequence"] for hit in hits] == said[::-1]
+
+
+@proves("search:ties")
+def test_a_newer_message_comes_first_only_where_both_are_preferences(call: Call) -> None:
+    for text in ("The indentation of Go has tabs.", "In the meeting indentation was a topic again"):
+        call.log(event="message", data={"role": "user", "text": text}, session="s")
+
+    hits = call.search(query="indentation")["results"]
+
+    assert hits[0]["value"]["text"].startswith("The indentation")
+    assert hits[0]["score"] == hits[1]["score"]
+
+
+@proves("search:ties")
 def test_a_fact_with_more_of_the_words_comes_before_a_newer_one(call: Call) -> None:
     call.store(key="release", value="We deploy the web shop on Tuesdays")
     call.store(key="shipping", value="We deploy the office wiki on Thursdays")

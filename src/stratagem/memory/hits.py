@@ -485,20 +485,28 @@ def _newer_of_equals(ordered: Sequence[_Judged]) -> Iterator[_Judged]:
 
 
 def _answer_equally(one: _Judged, other: _Judged) -> bool:
-    """Whether two entries have the same score, and the same words of the query.
+    """Whether two hits have the same score and words of the query, and which is newer decides.
 
-    Their ranks differ then by the length of a key, or by words that were not asked for. Those that
-    have none of the words are found by meaning alone, and their ranks tell them apart.
+    Ranks of entries differ then by the length of a key, or by words that were not asked for. Those
+    that have none of the words are found by meaning alone, and their ranks tell them apart. What a
+    user wants from now on is taken back in more words than it was said in ("I changed my mind: …"),
+    so that the newer may be far behind. Other messages are left in their order: most tell
+    different things in the same words, and the older is as often the one that is asked for.
     """
     mine, theirs = one.found, other.found
     return (
-        mine.is_entry
-        and theirs.is_entry
-        and one.score == other.score
+        one.score == other.score
         and len(mine.present) > 0
         and mine.present == theirs.present
-        and abs(mine.ranked.score - theirs.ranked.score) <= _EQUAL_RANKS
+        and (_rank_equally(mine, theirs) or (mine.ranked.is_raised and theirs.ranked.is_raised))
     )
+
+
+def _rank_equally(one: _Found, other: _Found) -> bool:
+    """Whether two entries differ by so little that they say the same in as many words."""
+    if not (one.is_entry and other.is_entry):
+        return False
+    return abs(one.ranked.score - other.ranked.score) <= _EQUAL_RANKS
 
 
 def _by_sequence(judged: _Judged) -> int:
