@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -65,6 +66,28 @@ def test_all_clones_of_a_remote_have_one_memory(tmp_path: Path) -> None:
     assert told[2] == ""
     assert not (first / ".stratagem").exists()
     assert "make deploy-staging" in stratagem(second, "recall", "deploy/staging")
+
+
+def test_a_prompt_is_told_when_something_imported_was_said(tmp_path: Path) -> None:
+    folder = clone(tmp_path / "first")
+    stratagem(folder, "init", "claude-code", "--outside", "--yes")
+    said = {
+        "id": "m",
+        "author": {"role": "assistant"},
+        "create_time": 1_760_000_000,
+        "content": {"content_type": "text", "parts": ["Staging deploys run with make ship"]},
+    }
+    mapping = {"m": {"id": "m", "parent": None, "message": said}}
+    conversation = {"title": "Deploys", "mapping": mapping, "conversation_id": "c"}
+    export = tmp_path / "conversations.json"
+    export.write_text(json.dumps([conversation]))
+    stratagem(folder, "import", str(export))
+
+    told = Client("claude-code", folder).send_event(
+        "UserPromptSubmit", prompt="How do staging deploys run?"
+    )
+
+    assert "assistant said (2025-10-09): Staging deploys run with make ship" in told.context
 
 
 def test_a_repository_without_a_remote_is_known_by_its_folder_and_finds_it_with_one(

@@ -14,7 +14,7 @@ from stratagem.hooks.records import spool_prompt
 from stratagem.hooks.session_files import SessionFiles, now
 from stratagem.hooks.settings import PERSONAL, HookSettings, owner_of
 from stratagem.projects import is_address
-from stratagem.storage.sqlite.direct_reader import DirectReader, UnreadableError
+from stratagem.storage.sqlite.direct_reader import Content, DirectReader, UnreadableError
 
 __all__ = ["handle_prompt"]
 
@@ -79,8 +79,18 @@ def _find(
 
 def _line(place: str, memory: RecalledMemory) -> str:
     found = memory.content
-    day = time.strftime("%Y-%m-%d", time.gmtime(found.at / 1_000_000))
+    day = time.strftime("%Y-%m-%d", time.gmtime(_moment(found) / 1_000_000))
     data = found.content.get("data")
     role = data.get("role") if isinstance(data, dict) else None
     name = found.key or (f"{role} said" if role else found.content.get("event", ""))
     return f"- [{place}] {name} ({day}): {memory.text}"
+
+
+def _moment(found: Content) -> int:
+    """Return when something was written, or first said where it was imported."""
+    if "imported" not in found.content:
+        return found.at
+    # Few memories are imported, and importing this takes a while.
+    from stratagem.memory.kinds import origin_moment
+
+    return origin_moment(found.content) or found.at

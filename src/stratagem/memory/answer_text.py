@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from stratagem.answers import AS_DATA
+from stratagem.answers import AS_DATA, minute_of
 from stratagem.engine.lineage import is_transaction
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "part_of",
     "say_exchange",
     "searched_view",
+    "since",
     "until",
     "where",
     "with_note",
@@ -44,6 +45,11 @@ def where(answer: Mapping[str, Any]) -> str:
 def until(answer: Mapping[str, Any]) -> str:
     """Say when something expires."""
     return f", expires {answer['expires']}" if answer.get("expires") else ""
+
+
+def since(answer: Mapping[str, Any]) -> str:
+    """Say when something imported was written or said first."""
+    return f", occurred {minute_of(answer['occurred'])}" if answer.get("occurred") else ""
 
 
 def by_actor(answer: Mapping[str, Any]) -> str:

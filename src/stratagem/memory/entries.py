@@ -14,7 +14,14 @@ from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Branch, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
-from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, TRUST, entries
+from stratagem.memory.kinds import (
+    ENTRY_FORGOTTEN,
+    ENTRY_STORED,
+    EVENT,
+    TRUST,
+    entries,
+    origin_time,
+)
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
 from stratagem.memory.parameters import (
     KEY_ALIASES,
@@ -361,7 +368,7 @@ class Entries(BoundSystem):
         entry = Entry(key, value, version.sequence, at, where, tags, expires, actor)
         if "source" in content or TRUST in content:
             entry.source, entry.trust = content.get("source"), content.get(TRUST)
-            entry.imported = content.get("imported")
+            entry.imported, entry.occurred = content.get("imported"), origin_time(content)
         return entry
 
     def _recall_event(
@@ -397,6 +404,7 @@ class Entries(BoundSystem):
         at, tags = moments.iso(event.at), content.get("tags") or []
         entry = Entry(key, value, sequence, at, event.space.namespace, tags, None, event.actor)
         entry.source, entry.trust = content.get("source"), content.get(TRUST)
+        entry.occurred = origin_time(content)
         return entry
 
     def _has_branch_changed(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:

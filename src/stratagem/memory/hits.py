@@ -29,6 +29,8 @@ from stratagem.memory.kinds import (
     event_text,
     event_title,
     logged_events,
+    origin_moment,
+    origin_time,
 )
 from stratagem.memory.messages import Side, role_of, side_of, words_of
 from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
@@ -359,6 +361,7 @@ class HitReader:
             chars=chars,
             source=content.get("source"),
             trust=content.get(TRUST),
+            occurred=origin_time(content),
             why=self._why(found, judged),
         )
         if "expires_at" in content:
@@ -478,10 +481,10 @@ def _newer_of_equals(ordered: Sequence[_Judged]) -> Iterator[_Judged]:
     equals: list[_Judged] = []
     for each in ordered:
         if equals and not _answer_equally(equals[0], each):
-            yield from sorted(equals, key=_by_sequence, reverse=True)
+            yield from sorted(equals, key=_by_age, reverse=True)
             equals = []
         equals.append(each)
-    yield from sorted(equals, key=_by_sequence, reverse=True)
+    yield from sorted(equals, key=_by_age, reverse=True)
 
 
 def _answer_equally(one: _Judged, other: _Judged) -> bool:
@@ -509,8 +512,10 @@ def _rank_equally(one: _Found, other: _Found) -> bool:
     return abs(one.ranked.score - other.ranked.score) <= _EQUAL_RANKS
 
 
-def _by_sequence(judged: _Judged) -> int:
-    return judged.found.event.sequence
+def _by_age(judged: _Judged) -> tuple[int, int]:
+    """Return when something was written, or first said where it was imported."""
+    event = judged.found.event
+    return origin_moment(judged.found.content) or event.at, event.sequence
 
 
 def _by_score(judged: _Judged) -> float:

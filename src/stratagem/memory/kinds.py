@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from stratagem import limits
-from stratagem.engine import values
+from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.function_cache import cache_texts
@@ -35,6 +35,8 @@ __all__ = [
     "event_title",
     "label_facet",
     "logged_events",
+    "origin_moment",
+    "origin_time",
     "session_facet",
 ]
 
@@ -114,6 +116,26 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
         session=session,
         text=Text(event_title(content), event_text(data)),
     )
+
+
+def origin_moment(content: Mapping[str, Any]) -> int | None:
+    """Return when something imported was written or said in the tool that it came from.
+
+    None where that is not known; events of which the tool did not know it have 1970.
+    """
+    origin = content.get("imported")
+    if origin is None:
+        return None
+    try:
+        return moments.from_iso(origin["timestamp"]) or None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def origin_time(content: Mapping[str, Any]) -> str | None:
+    """Return that moment as answers have it."""
+    at = origin_moment(content)
+    return None if at is None else moments.iso(at)
 
 
 def event_title(content: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ from stratagem.memory.kinds import (
     entries,
     label_facet,
     logged_events,
+    origin_time,
     session_facet,
 )
 from stratagem.memory.misses import near_keys
@@ -441,6 +442,7 @@ def _entry(content: EventContent) -> Entry:
         actor=content.actor,
         source=stored.get("source"),
         trust=stored.get(TRUST),
+        occurred=origin_time(stored),
     )
 
 
@@ -457,4 +459,5 @@ def _event(content: EventContent) -> LoggedEvent:
         actor=content.actor,
         source=logged.get("source"),
         trust=logged.get(TRUST),
+        occurred=origin_time(logged),
     )

@@ -31,6 +31,7 @@ from stratagem.memory.answer_text import (
     USUAL_PLACE,
     brief,
     by_actor,
+    since,
     until,
     where,
     with_note,
@@ -351,7 +352,9 @@ def say_recalled(answer: Mapping[str, Any]) -> str:
         return say_miss(answer)
     if "results" not in answer:
         value = brief(answer["value"], len(brief(answer["value"], 10**9)))
-        told = f"(version {answer['version']}, {answer['timestamp']}{by_actor(answer)}"
+        told = (
+            f"(version {answer['version']}, {answer['timestamp']}{since(answer)}{by_actor(answer)}"
+        )
         told += where(answer) + until(answer)
         return with_note([f"{answer['key']} = {value}", f"{told}; {AS_DATA[1:]}"], answer)
     lines = [_say_entry(entry) for entry in answer["results"]]
@@ -386,7 +389,8 @@ def say_misses(answer: Mapping[str, Any], told: MissWords | None = None) -> list
 
 def _say_entry(entry: Mapping[str, Any]) -> str:
     tags = f", tags {', '.join(entry['tags'])}" if entry.get("tags") else ""
-    told = f"{minute_of(entry['timestamp'])}{by_actor(entry)}{where(entry)}{until(entry)}{tags}"
+    told = f"{minute_of(entry['timestamp'])}{since(entry)}{by_actor(entry)}"
+    told += f"{where(entry)}{until(entry)}{tags}"
     return f"{entry['key']} = {brief(entry['value'])} ({told})"
 
 
@@ -495,10 +499,10 @@ def say_no_events(answer: Mapping[str, Any]) -> str:
 
 def say_events(answer: Mapping[str, Any]) -> str:
     """Return logged events as text."""
-    alone = len(answer["results"]) == 1
+    chars_max = limits.ANSWER_CHARS_MAX if len(answer["results"]) == 1 else 300
     lines = [
         f"{each['sequence']} {each['timestamp']} {each['event']}{_say_session(each)}"
-        f"{by_actor(each)}: {brief(each['data'], limits.ANSWER_CHARS_MAX if alone else 300)}"
+        f"{since(each)}{by_actor(each)}: {brief(each['data'], chars_max)}"
         for each in answer["results"]
     ]
     return with_note([*lines, AS_DATA] if lines else [say_no_events(answer)], answer)

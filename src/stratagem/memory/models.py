@@ -84,7 +84,8 @@ class Entry(DisplayableResult):
 
     `source` says where it came from, where it was not written by a caller; `trust` is "untrusted"
     until a person has looked at it. `owner` says whose memory has it, where two are read together.
-    `imported` says what it was in the tool that it was imported from.
+    `imported` says what it was in the tool that it was imported from, and `occurred` when it was
+    written or said there.
     """
 
     key: str
@@ -99,6 +100,7 @@ class Entry(DisplayableResult):
     trust: str | None = None
     owner: Owner | None = None
     imported: dict[str, Any] | None = None
+    occurred: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -158,7 +160,7 @@ class Miss(DisplayableResult):
 class LoggedEvent(DisplayableResult):
     """Something that happened, as it was logged; `actor` is who logged it.
 
-    `source`, `trust` and `owner` are as in an entry.
+    `source`, `trust`, `owner` and `occurred` are as in an entry.
     """
 
     sequence: int
@@ -172,6 +174,7 @@ class LoggedEvent(DisplayableResult):
     source: str | None = None
     trust: str | None = None
     owner: Owner | None = None
+    occurred: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -292,8 +295,8 @@ class Hit(DisplayableResult):
     that matches best; `passage_at` is where it begins, which a recall (`get_concept` of a concept)
     takes as its `cursor`, and `chars` how long the whole is. A message of a user has its `reply`,
     one of an assistant what it is a `reply_to`. A concept or an incident has its id as `key`, and a
-    `name`. `source`, `trust` and `owner` are as in an entry. `why` is there where a search was
-    asked to explain itself.
+    `name`. `source`, `trust`, `owner` and `occurred` are as in an entry. `why` is there where a
+    search was asked to explain itself.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]
@@ -320,6 +323,7 @@ class Hit(DisplayableResult):
     source: str | None = None
     trust: str | None = None
     owner: Owner | None = None
+    occurred: str | None = None
     why: WhyFound | None = None
 
 

@@ -24,6 +24,7 @@ from stratagem.memory.answer_text import (
     part_of,
     say_exchange,
     searched_view,
+    since,
     until,
     where,
     with_note,
@@ -165,7 +166,7 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
     of = f", {part_of(hit)}" if hit.get("chars") else ""
     yield (
         f"{place}. {name} ({hit['kind']}{lies}{session}, {hit['score']:.2f}, "
-        f"{minute_of(hit['timestamp'])}{by_actor(hit)}{until(hit)}{of}): "
+        f"{minute_of(hit['timestamp'])}{since(hit)}{by_actor(hit)}{until(hit)}{of}): "
         f"{brief(hit.get('passage', hit['value']), _HIT_CHARS)}"
     )
     yield from (f"   {line}" for line in say_exchange(hit))

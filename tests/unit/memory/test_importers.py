@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,50 @@ def test_a_conversation_of_chatgpt_is_the_branch_that_is_shown(cli: Cli, tmp_pat
     ]
     assert entry(cli, "conversations/c-1")["value"]["title"] == "Camping"
     assert [each["file"] for each in done["skipped"]] == ["Empty"]
+
+
+def test_an_imported_message_says_when_it_was_said(cli: Cli, tmp_path: Path) -> None:
+    cli("import", str(chatgpt(tmp_path)))
+    said = "2023-11-14T22:13:20.250000Z"
+
+    events = cli.json("events", "--session", "c-1")["results"]
+    hits = cli.json("search", "where to buy a tent", "-k", "1")["results"]
+    recalled = cli.json("recall", f"@{events[0]['sequence']}")
+
+    assert [each["occurred"] for each in (events[0], hits[0], recalled)] == [said] * 3
+    assert all(each["timestamp"] > said for each in (events[0], hits[0], recalled))
+    local = datetime.fromisoformat(said).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    assert f"occurred {local}" in cli("search", "where to buy a tent")
+    assert f"occurred {local}" in cli("recall", f"@{events[0]['sequence']}")
+    table = cli("events", "--session", "c-1")
+    assert "OCCURRED" in table
+    assert local in table
+
+
+def test_of_equal_preferences_the_one_that_was_said_later_comes_first(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "conversations.json"
+    asked = "I prefer tabs for indentation."
+    mapping = {"u": node("u", "", "user", asked, 1_700_000_000.0)}
+    path.write_text(json.dumps([{"title": "Style", "mapping": mapping, "conversation_id": "c-1"}]))
+    cli("log", "message", '{"role": "user", "content": "I prefer spaces for indentation."}')
+
+    cli("import", str(path))
+    hits = cli.json("search", "indentation")["results"]
+
+    assert [hit["value"]["content"].split()[2] for hit in hits] == ["spaces", "tabs"]
+
+
+def test_a_message_whose_time_the_tool_did_not_know_has_none(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    mapping = {"u": node("u", "", "user", "Where should I buy a tent?", None)}
+    path.write_text(json.dumps([{"title": "Tents", "mapping": mapping, "conversation_id": "c-1"}]))
+
+    cli("import", str(path))
+
+    (event,) = cli.json("events", "--session", "c-1")["results"]
+    assert "occurred" not in event
 
 
 def test_a_conversation_without_an_id_is_known_by_its_first_message(

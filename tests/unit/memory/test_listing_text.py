@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import stratagem
+from stratagem.memory.sources import event_draft
 from stratagem.operation import Caller
 from stratagem.operations import find
+from stratagem.storage.views import find_branch
 from stratagem.surfaces.cli.output import shell_words
 
 
@@ -102,3 +104,29 @@ def test_a_session_that_is_not_there_is_told_with_those_that_are() -> None:
         text = said(db, "strata_history", session="tirp")
 
     assert text == "There are no such events. Sessions: trip."
+
+
+def test_the_text_says_when_something_imported_was_said() -> None:
+    record = {
+        "event": "message",
+        "data": {"role": "user", "text": "A tent"},
+        "session": "s",
+        "timestamp": "2025-10-09T14:00:00+02:00",
+        "sequence": 7,
+    }
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.runtime.foundation.write(
+            Caller("a"),
+            lambda transaction: transaction.append(
+                find_branch(transaction.branches, "default"), [event_draft(record, "default")]
+            ),
+        )
+        (event,) = db.memory.events(session="s")
+        texts = [
+            said(db, "strata_search", query="tent"),
+            said(db, "strata_recall", key=f"@{event.sequence}"),
+            said(db, "strata_events", session="s"),
+        ]
+
+    assert event.occurred == "2025-10-09T12:00:00.000000Z"
+    assert all(", occurred 2025-10-09T12:00Z" in text for text in texts)

@@ -23,6 +23,8 @@ def entry_text(answer: Answer) -> str:
 def entry_facts(answer: Answer) -> str:
     """Return what is known about an entry, in one line."""
     facts = [f"version {answer['version']}", when(answer["timestamp"])]
+    if answer.get("occurred"):
+        facts.append(f"occurred {when(answer['occurred'])}")
     if answer["namespace"] != "default":
         facts.insert(0, answer["namespace"])
     if answer.get("tags"):

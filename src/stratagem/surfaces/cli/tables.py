@@ -155,9 +155,13 @@ def show_list(console: Console, answer: Answer) -> None:
 
 def show_events(console: Console, answer: Answer) -> None:
     """Show logged events, a line each."""
-    rows = table("SEQUENCE", "WHEN", "EVENT", "DATA", "SESSION")
+    imported = any("occurred" in event for event in answer["results"])
+    rows = table(
+        "SEQUENCE", "WHEN", "EVENT", "DATA", "SESSION", *(["OCCURRED"] if imported else ())
+    )
     for event in answer["results"]:
-        rows.add_row(*_event_cells(event))
+        at = when(event["occurred"]) if "occurred" in event else ""
+        rows.add_row(*_event_cells(event), *([at] if imported else ()))
     if answer["results"]:
         show(console, rows)
     else:
@@ -172,6 +176,8 @@ def show_event(console: Console, event: Answer) -> None:
     line = Text.assemble((f"{sequence}  {at}  ", "dim"), (label, "bold"), "  ", str(data))
     if session:
         line.append(f"  ({session})", "dim")
+    if event.get("occurred"):
+        line.append(f"  occurred {when(event['occurred'])}", "dim")
     console.print(line, soft_wrap=True)
 
 
@@ -255,6 +261,8 @@ def _hit_facts(hit: Answer) -> list[str]:
     if "name" in hit:
         # What reads the record is given its id.
         facts.insert(1, hit["key"])
+    if hit.get("occurred"):
+        facts.append(f"occurred {when(hit['occurred'])}")
     if hit.get("session"):
         facts.append(f"session {hit['session']}")
     if hit["tags"]:
