@@ -236,6 +236,25 @@ def test_where_nothing_matches_the_next_step_is_named(call: Call) -> None:
 
 
 @proves("search:nothing")
+def test_where_nothing_is_found_kinds_that_would_be_are_named(call: Call) -> None:
+    call.store(key="lunch", value="Pancakes on Thursday")
+    before = call.search(query="relief valve pressure")["note"]
+    call("create_concept", name="Relief valve", explanation="It opens at a pressure of 8 bar.")
+    concept = call.search(query="relief valve pressure")["note"]
+    problem = "ValveError: the relief valve is stuck at this pressure"
+    add_incident(call, title="The Otter stopped", error_signature=problem)
+
+    both = call.search(query="relief valve pressure")["note"]
+    other = call.search(query="zanzibar")["note"]
+    elsewhere = call.search(query="relief valve pressure", namespace="hobby")["note"]
+
+    assert "kinds" not in before
+    assert concept == 'There are concepts that match: kinds=["concept"] searches them.'
+    assert 'There are concepts and incidents that match: kinds=["concept", "incident"]' in both
+    assert "kinds" not in other + elsewhere
+
+
+@proves("search:nothing")
 def test_a_page_past_the_last_hit_says_how_many_there_are(call: Call) -> None:
     call.store(key="city", value="Gothenburg")
 

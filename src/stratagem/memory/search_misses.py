@@ -30,6 +30,7 @@ __all__ = [
     "explain_nothing",
     "has_word",
     "say_found_without",
+    "say_kinds_that_match",
     "say_no_match",
 ]
 
@@ -118,6 +119,15 @@ def say_found_without(filters: Sequence[str], found: Sequence[Hit]) -> str | Non
         f"{name!r} (namespace {hit.namespace!r})" for name, hit in zip(names, trusted, strict=True)
     )
     return f"Without {left_out} this search finds {', '.join(places)}."
+
+
+def say_kinds_that_match(kinds: Sequence[str]) -> list[str]:
+    """Say how records of other systems are found that a search of entries and events leaves out."""
+    if not kinds:
+        return []
+    names = " and ".join(f"{kind}s" for kind in kinds)
+    listed = ", ".join(f'"{kind}"' for kind in kinds)
+    return [f"There are {names} that match: kinds=[{listed}] searches them."]
 
 
 def say_no_match(branch: str, namespace: str | None, as_of: Any) -> str:

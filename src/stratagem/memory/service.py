@@ -69,6 +69,7 @@ from stratagem.memory.search_misses import (
     explain_nothing,
     has_word,
     say_found_without,
+    say_kinds_that_match,
     say_no_match,
 )
 from stratagem.memory.standing import STANDING
@@ -465,12 +466,14 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 tags=scope.tags,
                 embedder=self._foundation.index.embedder,
             )
+            stored = [kind for kind in self._foundation.finders if reader.records.count(view, kind)]
+        elsewhere = say_kinds_that_match(self._kinds_that_match(scope, stored))
         said = [f"Did you mean {' or '.join(map(repr, meant.values()))}?"] if meant else []
         if near:
             said.append(self._say_nearest(near))
-        elif not meant:
+        elif not meant and not elsewhere:
             said.append(why or self._say_no_match(scope, kinds))
-        return said
+        return [*said, *elsewhere]
 
     def _asks_for_instructions(self, scope: _SearchScope, *, has_hits: bool) -> bool:
         """Whether a search asks for standing instructions, and there are any.
@@ -483,6 +486,17 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         with self._store.snapshot() as reader:
             view = self._views.view(reader, scope.branch, scope.as_of)
             return bool(self._instructions(reader, view))
+
+    def _kinds_that_match(self, scope: _SearchScope, kinds: Sequence[str]) -> list[str]:
+        """Return those kinds of other systems of which the caller would find something."""
+        usable, finders = self._caller.toolsets, self._foundation.finders
+        return [
+            kind
+            for kind in kinds
+            if self._caller.may(finders[kind].toolset, "read")
+            and (usable is None or finders[kind].toolset in usable)
+            and any(self._find_elsewhere(scope, [kind], 1))
+        ]
 
     def _say_no_match(self, scope: _SearchScope, kinds: set[str]) -> str:
         """Say what the query finds elsewhere or now, else that nothing matches it."""

@@ -1,4 +1,4 @@
-"""A search ends where everything that is left is too weak to be a hit."""
+"""A search ends where everything that is left is too weak to be a hit, and says what else there is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 import stratagem
 from stratagem import Stratagem, limits
+from stratagem.operation import Caller
 from stratagem.search.relevance import Coverage
+from stratagem.surfaces.cli.output import shell_words
 
 _BATCH = 500
 
@@ -58,3 +60,21 @@ def _count_judged(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
 
     monkeypatch.setattr(Coverage, "of", count)
     return judged
+
+
+def test_kinds_are_named_to_those_who_may_search_them() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.call("create_concept", {"name": "Relief valve", "explanation": "It opens at 8 bar."})
+        callers = (
+            Caller("a"),
+            Caller("a", toolsets=frozenset({"memory", "knowledge"})),
+            Caller("a", toolsets=frozenset({"memory"})),
+            Caller("a", scopes=frozenset({"memory:read"})),
+        )
+        notes = [
+            db.runtime.call("strata_search", {"query": "relief valve"}, caller)["note"]
+            for caller in callers
+        ]
+
+    assert ["kinds" in note for note in notes] == [True, True, False, False]
+    assert shell_words(notes[0]) == "There are concepts that match: --kinds concept searches them."

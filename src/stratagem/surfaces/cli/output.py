@@ -76,6 +76,9 @@ _COMMANDS = {
     "tool_help": "stratagem tool-help",
     "options.timeout": "--timeout MS",
     "min_score=0": "--min-score 0",
+    'kinds=["concept", "incident"]': "--kinds concept,incident",
+    'kinds=["concept"]': "--kinds concept",
+    'kinds=["incident"]': "--kinds incident",
     "Add the parameter and call again.": "Add it, or see the command's --help.",
     "The details say": "With --json, the details say",
 }
