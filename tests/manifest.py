@@ -253,6 +253,7 @@ MANIFEST: dict[str, str] = {
     "standing:listed": "Standing instructions and preferences are recognised and listed.",
     "standing:raised": "A standing instruction is found before what is only said once.",
     "search:ties": "Of equal hits the newer comes first, every time.",
+    "search:questions": "A question that nobody answered and a message that was said again come last.",
     "search:ranking": "Rarer words and titles count for more.",
     "search:k": "The number of results is ten, or as asked.",
     "search:paging": "Pages of a search give every hit once.",

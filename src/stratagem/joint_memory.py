@@ -243,7 +243,7 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     with whole():
         of_project = _hits_after(project, arguments, begins[0], k, _PROJECT)
         of_person = _hits_after(personal, arguments, begins[1], k, PERSONAL)
-    both = heapq.merge(of_project.hits, of_person.hits, key=lambda hit: -hit["score"])
+    both = heapq.merge(of_project.hits, of_person.hits, key=_place_of)
     hits = list(islice(both, k))
     left = len(of_project.hits) + len(of_person.hits) > len(hits)
     more = left or any(each.last.get("next") for each in (of_project, of_person))
@@ -293,7 +293,7 @@ def _hits_after(
     ordered = [
         hit
         for block in range(0, len(found), _SORTED_TOGETHER)
-        for hit in sorted(found[block : block + _SORTED_TOGETHER], key=lambda hit: -hit["score"])
+        for hit in sorted(found[block : block + _SORTED_TOGETHER], key=_place_of)
     ]
     return _Hits(
         ordered[begin - first :],
@@ -301,6 +301,11 @@ def _hits_after(
         answers[-1],
         answers[0].get("ended_at") or first + len(found),
     )
+
+
+def _place_of(hit: Answer) -> tuple[bool, float]:
+    """Return what hits are sorted by: how well they answer, after what says nothing new."""
+    return "lowered" in hit, -hit["score"]
 
 
 def _answers(call: Call, arguments: Mapping[str, Any], begin: int, end: int) -> Iterator[Answer]:

@@ -1208,3 +1208,144 @@ def test_a_question_may_be_a_whole_error_message(call: Call) -> None:
 
     assert call.keys(message[:10_000]) in ([], ["k"])
     assert call.keys(message[-2_000:]) == ["k"]
+
+
+QUESTION = "Why did the nightly backup fail?"
+
+
+def ask(call: Call, session: str, *said: tuple[str, str]) -> list[int]:
+    """Log what was said in a session; return the sequences."""
+    return [
+        call.log(event="message", data={"role": role, "text": text}, session=session)["sequence"]
+        for role, text in said
+    ]
+
+
+@proves("search:questions")
+@pytest.mark.parametrize("asked", [QUESTION, "why did the nightly backup fail"])
+@pytest.mark.parametrize("k", [1, 10])
+def test_questions_that_nobody_answered_come_last(call: Call, asked: str, k: int) -> None:
+    for number in range(12):
+        ask(call, f"s{number}", ("user", asked))
+    call.store(key="backup", value="The nightly backup lost read access to the volume")
+    answered, _ = ask(call, "answered", ("user", asked), ("assistant", "The disk was full."))
+    present = ask(call, "now", ("user", asked))
+
+    hits = call.search(query=QUESTION, k=k)["results"]
+    everything = call.search(query=QUESTION, k=20)["results"]
+
+    assert hits[0].get("sequence") == answered
+    assert "lowered" not in hits[0]
+    assert [hit.get("lowered") for hit in everything] == [None] * (len(everything) - 13) + [
+        "unanswered"
+    ] * 13
+    assert "backup" in [hit.get("key") for hit in everything[:-13]]
+    assert everything[-13]["sequence"] == present[0]
+
+
+@proves("search:questions")
+def test_questions_that_nobody_answered_are_found_where_there_is_nothing_else(call: Call) -> None:
+    asked = [
+        sequence for number in range(3) for sequence in ask(call, f"s{number}", ("user", QUESTION))
+    ]
+
+    found = [hit["sequence"] for hit in call.search(query="nightly backup")["results"]]
+
+    assert sorted(found) == asked
+
+
+@proves("search:questions")
+@pytest.mark.parametrize(
+    "said",
+    [
+        [("user", "The nightly backup failed")],
+        [("user", "Can the nightly backup, which Mara moved to Frankfurt in May, fail again?")],
+        [("user", "Did the nightly backup fail on 12/05?")],
+        [("assistant", "What shall I look at?"), ("user", "The nightly backup, ok?")],
+        [("assistant", "Did the nightly backup fail?")],
+    ],
+)
+def test_what_tells_something_is_no_mere_question(call: Call, said: list[tuple[str, str]]) -> None:
+    ask(call, "s", *said)
+    for number in range(3):
+        call.store(key=f"note{number}", value="A backup of the wiki")
+
+    hits = call.search(query="nightly backup failed")["results"]
+
+    assert not any("lowered" in hit for hit in hits)
+    assert said[-1][1] == hits[0]["value"]["text"]
+
+
+@proves("search:questions")
+def test_of_a_message_that_was_said_again_one_takes_a_first_place(call: Call) -> None:
+    text = "Look at the nightly backup and say why it failed"
+    first = ask(call, "a", ("user", text))
+    answered, reply = ask(call, "b", ("user", text), ("assistant", "The disk was full."))
+    newest = ask(call, "c", ("user", text.upper()))
+    call.store(key="backup", value="The backup of the wiki runs on Fridays")
+    elsewhere = ask(call, "d", ("user", text))
+    data = {"role": "user", "text": text}
+    other = call.log(event="message", data=data, session="s", namespace="x")["sequence"]
+
+    hits = call.search(query="nightly backup failed")["results"]
+
+    shown = [hit.get("sequence") for hit in hits if "lowered" not in hit]
+    assert sorted(shown[:3]) == [answered, reply, other]
+    assert shown[3:] == [None]
+    assert {hit["sequence"]: hit["lowered"] for hit in hits if "lowered" in hit} == dict.fromkeys(
+        (*first, *newest, *elsewhere), "repeated"
+    )
+
+
+@proves("search:questions")
+def test_messages_that_differ_beside_their_words_are_not_the_same(call: Call) -> None:
+    for words in ("", "Seen"):
+        for bird in ("puffin of Røst", "puffin of Iceland"):
+            data = {"role": "user", "text": words, "bird": bird}
+            call.log(event="message", data=data, session="s")
+
+    hits = call.search(query="puffin")["results"]
+
+    assert len(hits) == 4
+    assert not any("lowered" in hit for hit in hits)
+
+
+@proves("search:questions")
+@pytest.mark.parametrize("kinds", [None, ["entry", "event", "concept"]])
+def test_pages_give_lowered_hits_once(call: Call, kinds: list[str] | None) -> None:
+    for number in range(15):
+        ask(call, f"s{number}", ("user", QUESTION))
+        call.store(key=f"k{number}", value=f"The nightly backup of host {number} did fail")
+    call("create_concept", name="Nightly backup", explanation="A copy that is made at night.")
+    more = {} if kinds is None else {"kinds": kinds}
+
+    found, cursor = [], None
+    while True:
+        given = more if cursor is None else {**more, "cursor": cursor}
+        answer = call.search(query=QUESTION, k=4, **given)
+        found += answer["results"]
+        cursor = answer.get("next")
+        if cursor is None:
+            break
+
+    places = [(hit["kind"], hit["version"]) for hit in found]
+    assert len(places) == len(set(places)) == 30 + (kinds is not None)
+    assert [hit.get("lowered") for hit in found[-15:]] == ["unanswered"] * 15
+
+
+@proves("search:questions")
+def test_pages_give_what_was_said_again_once(call: Call) -> None:
+    said = [ask(call, f"s{each}", ("user", "Run the nightly backup"))[0] for each in range(25)]
+    for number in range(15):
+        call.store(key=f"k{number}", value=f"The nightly backup of host {number}")
+
+    found, cursor = [], "0"
+    while cursor:
+        answer = call.search(query="nightly backup", k=7, cursor=cursor)
+        found += answer["results"]
+        cursor = answer.get("next", "")
+
+    versions = [hit["version"] for hit in found]
+    assert len(versions) == len(set(versions)) == 40
+    assert [hit.get("lowered") for hit in found] == [None] * 16 + ["repeated"] * 24
+    assert set(said) == {hit["version"] for hit in found if hit["kind"] == "event"}

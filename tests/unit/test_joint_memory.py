@@ -154,3 +154,23 @@ def test_a_hit_of_another_memory_is_not_taken_for_a_reply() -> None:
     assert (asked["owner"], own["owner"]) == ("project", "personal")
     assert asked["reply"]["sequence"] == own["sequence"]
     assert asked["reply"]["passage"] == "5,000 rows."
+
+
+def test_a_question_that_nobody_answered_comes_after_the_hits_of_both_memories() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        project.memory.log("message", {"role": "user", "text": QUESTION}, session="s")
+        project.memory.store("rows", "Batches have 5,000 rows")
+        personal.memory.store("bread", "Batches of bread rise on Fridays")
+
+        found = read_both(
+            "strata_search",
+            {"query": QUESTION, "min_score": 0},
+            partial(project.call, "strata_search"),
+            partial(personal.call, "strata_search"),
+        )["results"]
+
+    assert [hit.get("lowered") for hit in found] == [None, None, "unanswered"]
+    assert found[2]["score"] > found[0]["score"]

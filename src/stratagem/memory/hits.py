@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -17,6 +18,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.answers import chars_of
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
 from stratagem.engine.lineage import View
@@ -33,7 +35,7 @@ from stratagem.memory.kinds import (
     origin_time,
 )
 from stratagem.memory.messages import Side, role_of, side_of, words_of
-from stratagem.memory.models import Hit, Instruction, Reply, WhyFound
+from stratagem.memory.models import Hit, Instruction, Lowered, Reply, WhyFound
 from stratagem.memory.standing import STANDING, find_standing
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
@@ -73,6 +75,25 @@ _INSTRUCTIONS_READ: Final = 100
 _REPLY_TURNS: Final = 48
 # Mostly the next message is the reply, and the one after it the next question.
 _REPLY_TURNS_FIRST: Final = 2
+# A question may say so many terms that the query does not, and be no answer to it; one that was
+# captured more of them.
+_NEW_TERMS: Final = 2
+_NEW_TERMS_CAPTURED: Final = 6
+# A longer one tells something.
+_QUESTION_CHARS: Final = 500
+# Nobody types a longer message twice.
+_REPEATED_CHARS: Final = 4_000
+_QUESTION_MARKS: Final = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_CLOSING: Final = "\"')*_"
+# Prompts often have no mark. At most 500 characters.
+_UNMARKED_QUESTION: Final = deferred_pattern(
+    r"(?:what|when|where|which|who|why|how)"
+    r"(?:'s|\s(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had))\b"
+    r"[^.:;!\n]*",
+    re.IGNORECASE,
+)
+# So many hits are put after all others; of each the session is read.
+_LAST_MAX: Final = 50
 
 
 class NamedPlace(NamedTuple):
@@ -135,10 +156,11 @@ class _Judgement(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """A version that was found and is good enough."""
+    """A version that was found and is good enough; `lowered` as in a hit."""
 
     found: _Found
     judgement: _Judgement
+    lowered: Lowered | None = None
 
     @property
     def score(self) -> float:
@@ -167,26 +189,106 @@ class HitReader:
         self._asked = analysis.AskedTerms(rarity)
         self._min_score = min_score
         self._weak: list[NamedPlace] = []
+        self._last: list[_Judged] = []
+        self._replies: dict[int, EventContent | None] = {}
 
     def read(self, skip: int, k: int, others: Sequence[Iterable[Hit]] = ()) -> Page:
         """Return `k` hits that are good enough, after those of earlier pages.
 
         `others` are what other systems found: each hit is merged in by how well it answers.
         """
-        wanted = skip + k + 1
         places: Sequence[_Judged | Hit]
+        beyond = False
         if others:
-            own = self._good_enough(wanted + _SORTED_TOGETHER)
-            lists: list[Iterable[_Judged | Hit]] = [_sort_blocks(own, _by_score), *others]
-            places = list(islice(heapq.merge(*lists, key=lambda place: -place.score), wanted))
+            places = self._merge(skip + k + 1, others)
         else:
-            # Whole blocks, and one hit more to know whether any follows.
-            end = skip + k + -(skip + k) % _SORTED_TOGETHER
-            found = list(islice(self._good_enough(end + 1), end + 1))
-            places = [*_sort_blocks(iter(found[:end]), _by_both), *found[end:]][:wanted]
+            places, beyond = self._whole_blocks(skip + k)
         ended_at = len(places) if 0 < len(places) <= skip else None
         nearest = () if places else self._weak
-        return Page(self._finish(places[skip : skip + k]), len(places) == wanted, nearest, ended_at)
+        more = beyond or len(places) > skip + k
+        return Page(self._finish(places[skip : skip + k]), more, nearest, ended_at)
+
+    def _merge(self, wanted: int, others: Sequence[Iterable[Hit]]) -> list[_Judged | Hit]:
+        blocks = self._blocks(self._good_enough(wanted + _SORTED_TOGETHER))
+        own = (each for block in blocks for each in _sort_block(block, _by_score))
+        lists: list[Iterable[_Judged | Hit]] = [own, *others]
+        places = list(islice(heapq.merge(*lists, key=lambda place: -place.score), wanted))
+        return places if len(places) == wanted else [*places, *self._last_places(_by_score)]
+
+    def _whole_blocks(self, wanted: int) -> tuple[list[_Judged], bool]:
+        """Return at least so many places where there are, and whether there is one more."""
+        end = wanted + -wanted % _SORTED_TOGETHER
+        found = self._good_enough(end + 1)
+        blocks = islice(self._blocks(found), end // _SORTED_TOGETHER)
+        places = [each for block in blocks for each in _sort_block(block, _by_both)]
+        if len(places) < end:
+            return [*places, *self._last_places(_by_both)], False
+        return places, bool(self._last) or next(found, None) is not None
+
+    def _last_places(self, key: Callable[[_Judged], float]) -> Iterator[_Judged]:
+        """Yield what says nothing new, which comes after everything else."""
+        last = iter(self._last)
+        while block := list(islice(last, _SORTED_TOGETHER)):
+            yield from _sort_block(block, key)
+
+    def _blocks(self, found: Iterator[_Judged]) -> Iterator[list[_Judged]]:
+        """Yield hits a few at a time, without those that come last: they are put aside.
+
+        Sorted all together, each page would be cut out of another order. A message that was said
+        again gives its place to the better one of the same block alone, for the same reason.
+        """
+        block: list[_Judged] = []
+        said: dict[tuple[str, str], int] = {}
+        begin = 0
+        for each in found:
+            words = _words_of_user(each.found)
+            if words is None or len(self._last) >= _LAST_MAX:
+                block.append(each)
+            elif self._only_asks(each.found, words):
+                self._last.append(each._replace(lowered="unanswered"))
+            else:
+                place = said.setdefault(_identity_of(each.found), begin + len(block)) - begin
+                if place == len(block):
+                    block.append(each)
+                else:
+                    worse = each
+                    if place >= 0 and self._says_more(each.found, block[place].found):
+                        worse, block[place] = block[place], each
+                    self._last.append(worse._replace(lowered="repeated"))
+            if len(block) == _SORTED_TOGETHER:
+                yield block
+                begin += len(block)
+                block = []
+        if block:
+            yield block
+
+    def _only_asks(self, found: _Found, words: str) -> bool:
+        """Whether a message asks, and says next to nothing that the query does not say.
+
+        It is no answer then: not even the prompt of this turn, which matches best of all. The
+        session is read last, and only for such a message.
+        """
+        if len(words) > _QUESTION_CHARS or not _is_question(words):
+            return False
+        new = [term for term in analysis.query_terms(words) if term not in self._asked]
+        # A reply to what was captured would have been captured, too. Who logs may log users only.
+        most = _NEW_TERMS_CAPTURED if "capture" in found.content else _NEW_TERMS
+        if len(new) > most or any(map(_has_digit, new)):
+            return False
+        return self._find_reply(found) is None and not self._answers_question(found)
+
+    def _answers_question(self, found: _Found) -> bool:
+        before = self._sides_of(self._turns(found, before=1, after=0))
+        return any(
+            side == "answering" and _is_question(words_of(_data(event))) for event, side in before
+        )
+
+    def _says_more(self, one: _Found, other: _Found) -> bool:
+        """Whether of two messages in the same words one was answered, or is newer."""
+        mine, theirs = (
+            (self._find_reply(each) is not None, each.event.sequence) for each in (one, other)
+        )
+        return mine > theirs
 
     def _good_enough(self, wanted: int) -> Iterator[_Judged]:
         weak_count = 0
@@ -323,10 +425,7 @@ class HitReader:
         return [events[sequence] for sequence in sequences]
 
     def _finish(self, places: Sequence[_Judged | Hit]) -> list[Hit]:
-        return [
-            each if isinstance(each, Hit) else self._hit(each.found, each.judgement)
-            for each in places
-        ]
+        return [each if isinstance(each, Hit) else self._hit(each) for each in places]
 
     def _why(self, found: _Found, judged: _Judgement) -> WhyFound | None:
         if not self._explain:
@@ -338,10 +437,11 @@ class HitReader:
             sorted(self._asked - found.present),
         )
 
-    def _hit(self, found: _Found, judged: _Judgement) -> Hit:
+    def _hit(self, place: _Judged) -> Hit:
+        found, judged = place.found, place.judgement
         event, content, is_entry = found.event, found.content, found.is_entry
         passage = found.excerpt.passage
-        place, chars = _place_in_value(found, passage) if passage is not None else (None, None)
+        begin, chars = _place_in_value(found, passage) if passage is not None else (None, None)
         hit = Hit(
             kind="entry" if is_entry else "event",
             value=found.value,
@@ -357,11 +457,12 @@ class HitReader:
             session=content.get("session"),
             actor=event.actor,
             passage=passage,
-            passage_at=place,
+            passage_at=begin,
             chars=chars,
             source=content.get("source"),
             trust=content.get(TRUST),
             occurred=origin_time(content),
+            lowered=place.lowered,
             why=self._why(found, judged),
         )
         if "expires_at" in content:
@@ -392,14 +493,17 @@ class HitReader:
         often one of them. Of a turn that goes on for longer the last line in sight comes nearest
         to the answer.
         """
-        last = None
-        turns = self._turns(found, before=0, after=_REPLY_TURNS)
-        for event, side in self._sides_of(turns, _REPLY_TURNS_FIRST, _EXCHANGE_TURNS):
-            if side == "answering":
-                last = event
-            elif last is not None:
-                break
-        return last
+        sequence = found.event.sequence
+        if sequence not in self._replies:
+            last = None
+            turns = self._turns(found, before=0, after=_REPLY_TURNS)
+            for event, side in self._sides_of(turns, _REPLY_TURNS_FIRST, _EXCHANGE_TURNS):
+                if side == "answering":
+                    last = event
+                elif last is not None:
+                    break
+            self._replies[sequence] = last
+        return self._replies[sequence]
 
     def _find_question(self, found: _Found) -> EventContent | None:
         """Return what a message replied to: the nearest question before it."""
@@ -467,13 +571,30 @@ def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
     )
 
 
-def _sort_blocks(judged: Iterator[_Judged], key: Callable[[_Judged], float]) -> Iterator[_Judged]:
-    """Yield a few at a time, those with the highest key first.
+def _sort_block(block: Sequence[_Judged], key: Callable[[_Judged], float]) -> Iterator[_Judged]:
+    """Yield a few hits, those with the highest key first."""
+    return _newer_of_equals(sorted(block, key=key, reverse=True))
 
-    Sorted all together, each page would be cut out of another order.
-    """
-    while block := list(islice(judged, _SORTED_TOGETHER)):
-        yield from _newer_of_equals(sorted(block, key=key, reverse=True))
+
+def _words_of_user(found: _Found) -> str | None:
+    """Return what a message of a user says; None of anything else, and of what tells a lot."""
+    if found.is_entry or len(found.text) > _REPEATED_CHARS or side_of(found.value) != "asking":
+        return None
+    return words_of(found.value).strip() or None
+
+
+def _identity_of(found: _Found) -> tuple[str, str]:
+    """Return what messages that say the same have in common; a namespace may be another user's."""
+    return found.event.space.namespace, " ".join(found.text.casefold().split())
+
+
+def _is_question(words: str) -> bool:
+    said = words.rstrip().rstrip(_CLOSING)
+    return said.endswith(_QUESTION_MARKS) or _UNMARKED_QUESTION.fullmatch(said) is not None
+
+
+def _has_digit(term: str) -> bool:
+    return any(map(str.isdigit, term))
 
 
 def _newer_of_equals(ordered: Sequence[_Judged]) -> Iterator[_Judged]:

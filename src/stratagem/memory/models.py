@@ -54,6 +54,7 @@ __all__ = [
 Mode = Literal["hybrid", "lexical"]
 # Whose memory has something, where two are read together.
 Owner = Literal["project", "personal"]
+Lowered = Literal["unanswered", "repeated"]
 
 
 @dataclass(slots=True, repr=False)
@@ -295,8 +296,9 @@ class Hit(DisplayableResult):
     that matches best; `passage_at` is where it begins, which a recall (`get_concept` of a concept)
     takes as its `cursor`, and `chars` how long the whole is. A message of a user has its `reply`,
     one of an assistant what it is a `reply_to`. A concept or an incident has its id as `key`, and a
-    `name`. `source`, `trust`, `owner` and `occurred` are as in an entry. `why` is there where a
-    search was asked to explain itself.
+    `name`. `source`, `trust`, `owner` and `occurred` are as in an entry. `lowered` says why a
+    message of a user comes after all other hits: it only asks and nobody answered, or it was said
+    again in the same words. `why` is there where a search was asked to explain itself.
     """
 
     kind: Literal["entry", "event", "concept", "incident"]
@@ -324,6 +326,7 @@ class Hit(DisplayableResult):
     trust: str | None = None
     owner: Owner | None = None
     occurred: str | None = None
+    lowered: Lowered | None = None
     why: WhyFound | None = None
 
 

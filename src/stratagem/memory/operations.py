@@ -164,6 +164,7 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
     lies = f", namespace {hit['namespace']!r}" if hit["namespace"] != namespace else ""
     session = f", session {hit['session']!r}" if hit.get("session") else ""
     of = f", {part_of(hit)}" if hit.get("chars") else ""
+    of += f", {hit['lowered']}" if hit.get("lowered") else ""
     yield (
         f"{place}. {name} ({hit['kind']}{lies}{session}, {hit['score']:.2f}, "
         f"{minute_of(hit['timestamp'])}{since(hit)}{by_actor(hit)}{until(hit)}{of}): "

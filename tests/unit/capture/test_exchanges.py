@@ -229,3 +229,26 @@ def test_a_question_that_a_plain_text_follows_does_not_hide_other_memories(tmp_p
 
     reader.close()
     assert [each.id for each in found] == ["default/puffins"]
+
+
+@pytest.mark.parametrize("said", [[], ["The disk was full."]])
+def test_the_captured_prompt_of_this_turn_is_no_answer(tmp_path: Path, said: list[str]) -> None:
+    path = tmp_path / "memory.db"
+    stratagem.open(path).close()
+    asked = "Why did the nightly backup of the wiki fail again last week in Oslo?"
+    for role, text in (("user", asked), *(("assistant", each) for each in said)):
+        data = {"role": role, "content": text}
+        Spool(str(path)).put(
+            {"do": "log", "event": "message", "data": data, "source": role, "key": "session"}
+        )
+
+    with stratagem.open(path) as db:
+        db.memory.store("backup", "A nightly backup needs read access to the volume")
+        hits = db.memory.search("nightly backup failed", min_score=0).results
+        answer = db.call("strata_search", {"query": "nightly backup failed", "min_score": 0})
+    told = operations.find("strata_search").describe(answer)
+
+    (found,) = (hit for hit in hits if "Oslo" in str(hit.value))
+    assert found.lowered == (None if said else "unanswered")
+    assert (hits[-1] is found) == (not said)
+    assert (", unanswered" in told) == (not said)

@@ -269,6 +269,8 @@ def _hit_facts(hit: Answer) -> list[str]:
         facts.append(f"tags: {', '.join(hit['tags'])}")
     if hit.get("chars"):
         facts.append(part_of(hit))
+    if hit.get("lowered"):
+        facts.append(hit["lowered"])
     return [*facts, *origin_facts(hit)]
 
 
