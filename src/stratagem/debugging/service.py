@@ -156,6 +156,8 @@ class Debugging(BoundSystem):
                 match for match in matches if match.relevance >= self._foundation.relevance_min
             ]
             ranked = rank_solutions(records, likely, solutions, caller, view.time)[:limit]
+            unindexed = self._foundation.index.say_unindexed(reader)
+        notes = filter(None, (_note_on_lookup(matches, likely, ranked), unindexed))
         answer = RankedSolutions(
             lookup_id=None,
             incidents=[_incident_match(match, solutions[match.incident_id]) for match in matches],
@@ -164,7 +166,7 @@ class Debugging(BoundSystem):
             next_action=_next_action(likely, ranked, writes=writes),
             env_bucket=caller.bucket,
             mode=mode,
-            note=_note_on_lookup(matches, likely, ranked),
+            note=" ".join(notes) or None,
         )
         if as_of is None and writes:
             answer.lookup_id = self._keep_lookup(problem, caller, answer, branch)

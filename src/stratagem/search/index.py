@@ -143,17 +143,18 @@ class Ranking:
         said = []
         if self.waiting:
             said.append(f"{self.waiting} texts have no vector yet; they are found by words only.")
-        if self.unindexed and store.read_only:
-            said.append(
-                f"{self.unindexed} texts were stored last and are not searched yet: whoever opens "
-                "the database for writing indexes them."
-            )
-        elif self.unindexed:
-            said.append(
-                f"{self.unindexed} texts were stored a moment ago and are not searched yet: "
-                "search again."
-            )
+        if self.unindexed:
+            said.append(_say_unindexed(self.unindexed, read_only=store.read_only))
         return said
+
+
+def _say_unindexed(count: int, *, read_only: bool) -> str:
+    if read_only:
+        return (
+            f"{count} texts were stored last and are not searched yet: whoever opens the database "
+            "for writing indexes them."
+        )
+    return f"{count} texts were stored a moment ago and are not searched yet: search again."
 
 
 class Index:
@@ -379,6 +380,12 @@ class Index:
                 return
             if not self._store.reader().vectors.pending_count():
                 return
+
+    def say_unindexed(self, reader: Reader) -> str | None:
+        """Say how many texts no search finds yet, where there are any."""
+        count = reader.search.unindexed_count()
+        assert self._store is not None, "texts are searched in a store"
+        return _say_unindexed(count, read_only=self._store.read_only) if count else None
 
     def count_without_vector(self, reader: Reader) -> int:
         """Return how many texts wait for their vector; none do where there is no embedder."""

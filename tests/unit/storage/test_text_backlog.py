@@ -204,6 +204,16 @@ def test_who_only_reads_says_what_it_could_not_search(db: Stratagem, path: str) 
     assert "a moment ago" not in (answer.note or "")
 
 
+def test_a_lookup_of_fixes_says_what_it_could_not_search(db: Stratagem, path: str) -> None:
+    begin_burst(db)
+    db.debugging.add_incident("The ferry is late", ["Leave earlier"], env="auto", worked=True)
+
+    with stratagem.open(path, read_only=True) as reader:
+        answer = reader.debugging.ranked_solutions("why does the ferry come late", env="auto")
+
+    assert "are not searched yet" in (answer.note or "")
+
+
 def test_the_end_of_a_burst_indexes_what_it_has_left(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
