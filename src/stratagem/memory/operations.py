@@ -609,7 +609,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="memory",
         example={"action": "list"},
         title="Branch",
-        description="Work in isolation: fork the current state (instant), try something, then "
+        description="Work in isolation: fork the current state, try something, then "
         "diff and merge it back or delete it. `create` starts empty, `switch` changes the "
         "current branch.",
         service=_memory,
