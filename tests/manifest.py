@@ -242,6 +242,7 @@ MANIFEST: dict[str, str] = {
     "search:nothing": "A search that finds nothing is an answer.",
     "search:instructions": "A search for standing instructions says what lists them.",
     "search:near-words": "A misspelt word that finds nothing is answered with one that is shown.",
+    "search:by-time": "Who asks about a time is told what lists by time.",
     "search:absent-names": "Names of a query that no text has are said beside the hits.",
     "search:lexical": "Without an embedder a search says that it is lexical.",
     "search:score": "Scores lie between zero and one, and each says how well its hit matches.",

@@ -169,6 +169,49 @@ def test_a_name_is_not_said_to_be_nowhere_once_it_is_stored(call: Call) -> None:
     assert "note" not in call.search(query="the deadline of Hermes")
 
 
+@proves("search:by-time")
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("what happened yesterday", "since '48h ago'"),
+        ("what did we change today?", "since '24h ago'"),
+        ("bugs of the last week", "since '14d ago'"),
+        ("our last decision", "order 'newest'"),
+        ("where did we leave off", "order 'newest'"),
+        ("the last of the bugs", None),
+        ("a weekly change", None),
+    ],
+)
+def test_a_question_about_a_time_is_told_what_lists_by_time(
+    call: Call, query: str, wanted: str | None
+) -> None:
+    call.log(event="decision", data="The bugs change where we happen to leave")
+
+    note = call.search(query=query).get("note", "")
+
+    if wanted is None:
+        assert "By time" not in note
+    else:
+        assert f"By time: strata_history with {wanted} lists what was logged." in note
+        since, order = re.findall(r"'(.*)'", wanted), "newest"
+        given = {"since": since[0]} if "since" in wanted else {"order": order}
+        assert call.history(**given)["results"]
+
+
+@proves("search:by-time")
+def test_where_nothing_was_logged_entries_are_listed_by_time(call: Call) -> None:
+    stored = call.store(key="k", value="our last decision")
+
+    note = call.search(query="last decision", namespace="default")["note"]
+
+    assert note == (
+        "By time: strata_recall with order 'newest' and namespace 'default' lists what is stored."
+    )
+    assert "By time" not in call.search(query="last decision", as_of=f"@{stored['version']}").get(
+        "note", ""
+    )
+
+
 @proves("search:near-words")
 @pytest.mark.parametrize("query", ["zzzzqqqq", "tip", "x" * 9_000, "qwer " * 1_900, "日本語の本だ"])
 def test_what_is_near_nothing_gets_no_suggestion(call: Call, query: str) -> None:

@@ -28,10 +28,12 @@ __all__ = [
     "asks_for_instructions",
     "asks_for_own_instructions",
     "explain_nothing",
+    "find_period",
     "has_word",
     "say_found_without",
     "say_kinds_that_match",
     "say_no_match",
+    "say_period",
 ]
 
 _NAMES_SAID: Final = 5
@@ -54,6 +56,22 @@ _OWN_INSTRUCTIONS: Final = deferred_pattern(
     rf"|{_WISHES} (?:that )?(?:i|we|you) (?:have to|must|need to|should) (?:follow|know|obey)\b"
     r"|how (?:am i|must i|should (?:i|an agent|you)) (?:to )?(?:act|behave|work)\b"
     r"|what (?:must|should) (?:i|you) (?:always|never)\b|you to always do\b)",
+    re.IGNORECASE,
+)
+# What a query says of the time that it asks about, and since when that may have been.
+_PERIODS: Final = (
+    (
+        deferred_pattern(r"\b(?:today|tonight|this (?:morning|afternoon))\b", re.IGNORECASE),
+        "24h ago",
+    ),
+    (deferred_pattern(r"\b(?:yesterday|last night)\b", re.IGNORECASE), "48h ago"),
+    (deferred_pattern(r"\b(?:this|last|past) week\b", re.IGNORECASE), "14d ago"),
+    (deferred_pattern(r"\b(?:this|last|past) month\b", re.IGNORECASE), "62d ago"),
+)
+# What asks for the newest of all, whatever it says.
+_NEWEST: Final = deferred_pattern(
+    r"\b(?:recently|lately|le(?:ft|ave) off|(?:last|latest|newest|most recent) (?:change|"
+    r"conversation|decision|discussion|entry|event|message|note|session|step|task|thing)s?)\b",
     re.IGNORECASE,
 )
 _SHOWN_KINDS: Final = {ENTRY: "entries", EVENT: "logged events"}
@@ -98,6 +116,26 @@ def asks_for_instructions(query: str) -> bool:
 def asks_for_own_instructions(query: str) -> bool:
     """Whether a query asks for nothing but what the user wants from now on."""
     return _OWN_INSTRUCTIONS.search(query) is not None
+
+
+def find_period(query: str) -> str | None:
+    """Return since when what a query asks for may have been logged, "" for the newest of all.
+
+    None for one that does not ask about a time.
+    """
+    for pattern, since in _PERIODS:
+        if pattern.search(query):
+            return since
+    return "" if _NEWEST.search(query) else None
+
+
+def say_period(since: str, namespace: str | None, *, logged: bool) -> str:
+    """Say what lists what was stored since some time: a search goes by what texts say."""
+    place = "" if namespace is None else f" and namespace {namespace!r}"
+    if not logged:
+        return f"By time: strata_recall with order 'newest'{place} lists what is stored."
+    wanted = f"since '{since}'" if since else "order 'newest'"
+    return f"By time: strata_history with {wanted}{place} lists what was logged."
 
 
 def has_word(query: str) -> bool:

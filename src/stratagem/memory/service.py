@@ -67,10 +67,12 @@ from stratagem.memory.search_misses import (
     asks_for_instructions,
     asks_for_own_instructions,
     explain_nothing,
+    find_period,
     has_word,
     say_found_without,
     say_kinds_that_match,
     say_no_match,
+    say_period,
 )
 from stratagem.memory.standing import STANDING
 from stratagem.parameters import (
@@ -439,6 +441,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
         if kinds and is_first and self._asks_for_instructions(scope, has_hits=bool(page.hits)):
             said.append(LISTS_INSTRUCTIONS)
+        since = find_period(scope.query) if kinds and is_first and scope.as_of is None else None
+        if since is not None:
+            said.append(self._say_period(scope, since))
         said += ranking.say_waiting(self._store)
         if page.more and is_last:
             said.append(
@@ -446,6 +451,12 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
                 "for something more specific."
             )
         return " ".join(said) or None
+
+    def _say_period(self, scope: _SearchScope, since: str) -> str:
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, scope.branch)
+            logged = reader.records.count(view, EVENT) > 0
+        return say_period(since, scope.namespace, logged=logged)
 
     def _say_nothing(
         self, scope: _SearchScope, kinds: set[str], near: Sequence[hits.NamedPlace]
