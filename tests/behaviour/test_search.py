@@ -298,6 +298,21 @@ def test_where_nothing_is_found_kinds_that_would_be_are_named(call: Call) -> Non
 
 
 @proves("search:nothing")
+def test_who_asks_for_a_fix_is_told_of_incidents_beside_hits(call: Call) -> None:
+    call.log(event="message", data="The relief valve is stuck again")
+    add_incident(call, title="The Otter stopped", error_signature="ValveError: relief valve stuck")
+
+    asked = call.search(query="how did we fix the stuck relief valve?")
+    told = 'There are incidents that match: kinds=["incident"] searches them.'
+
+    assert asked["results"]
+    assert asked["note"] == told
+    assert "note" not in call.search(query="is the relief valve stuck?")
+    searched = call.search(query="fix the stuck relief valve", kinds=["event", "incident"])
+    assert "incidents that match" not in searched.get("note", "")
+
+
+@proves("search:nothing")
 def test_a_page_past_the_last_hit_says_how_many_there_are(call: Call) -> None:
     call.store(key="city", value="Gothenburg")
 
@@ -1338,6 +1353,20 @@ def test_of_a_message_that_was_said_again_one_takes_a_first_place(call: Call) ->
     assert {hit["sequence"]: hit["lowered"] for hit in hits if "lowered" in hit} == dict.fromkeys(
         (*first, *newest, *elsewhere), "repeated"
     )
+
+
+@proves("search:questions")
+def test_of_what_a_tool_said_again_and_again_the_last_takes_a_first_place(call: Call) -> None:
+    said = {"role": "tool", "text": "pytest: the nightly backup failed"}
+    failures = [call.log(event="tool", data=said, session=name)["sequence"] for name in "abc"]
+    call.log(event="check", data=said["text"])
+    call.store(key="fix", value="The nightly backup failed for want of room: prune the disk")
+
+    hits = call.search(query="nightly backup failed")["results"]
+
+    assert [hit["sequence"] for hit in hits if "lowered" in hit] == failures[1::-1]
+    assert {hit.get("key") for hit in hits[:3]} == {"fix", None}
+    assert failures[-1] in {hit.get("sequence") for hit in hits[:3]}
 
 
 @proves("search:questions")

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -62,6 +62,8 @@ _READ_MIN: Final = 8
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # Entries that say the same in as many words, under keys of other lengths, are ranked so far apart.
 _EQUAL_RANKS: Final = 0.06
+# The namespace of an event, its label, whose side a message is of, and its words.
+_Identity: TypeAlias = tuple[str, str, Side | None, str]
 # So much of a text shows whether its words are known.
 _SAMPLE_CHARS: Final = 200
 # How many that are too weak to be hits are named where there is no hit.
@@ -234,17 +236,17 @@ class HitReader:
     def _blocks(self, found: Iterator[_Judged]) -> Iterator[list[_Judged]]:
         """Yield hits a few at a time, without those that come last: they are put aside.
 
-        Sorted all together, each page would be cut out of another order. A message that was said
-        again gives its place to the better one of the same block alone, for the same reason.
+        Sorted all together, each page would be cut out of another order. What was logged again in
+        the same words (a question, the failure of a tool) gives its place to the better one of the
+        same block alone, for the same reason.
         """
         block: list[_Judged] = []
-        said: dict[tuple[str, str], int] = {}
+        said: dict[_Identity, int] = {}
         begin = 0
         for each in found:
-            words = _words_of_user(each.found)
-            if words is None or len(self._last) >= _LAST_MAX:
+            if not _may_repeat(each.found) or len(self._last) >= _LAST_MAX:
                 block.append(each)
-            elif self._only_asks(each.found, words):
+            elif self._only_asks(each.found):
                 self._last.append(each._replace(lowered="unanswered"))
             else:
                 place = said.setdefault(_identity_of(each.found), begin + len(block)) - begin
@@ -262,13 +264,14 @@ class HitReader:
         if block:
             yield block
 
-    def _only_asks(self, found: _Found, words: str) -> bool:
+    def _only_asks(self, found: _Found) -> bool:
         """Whether a message asks, and says next to nothing that the query does not say.
 
         It is no answer then: not even the prompt of this turn, which matches best of all. The
         session is read last, and only for such a message.
         """
-        if len(words) > _QUESTION_CHARS or not _is_question(words):
+        words = _words_of_user(found)
+        if words is None or len(words) > _QUESTION_CHARS or not _is_question(words):
             return False
         new = [term for term in analysis.query_terms(words) if term not in self._asked]
         # A reply to what was captured would have been captured, too. Who logs may log users only.
@@ -284,7 +287,9 @@ class HitReader:
         )
 
     def _says_more(self, one: _Found, other: _Found) -> bool:
-        """Whether of two messages in the same words one was answered, or is newer."""
+        """Whether of two events in the same words one is a question with an answer, or is newer."""
+        if _words_of_user(one) is None:
+            return one.event.sequence > other.event.sequence
         mine, theirs = (
             (self._find_reply(each) is not None, each.event.sequence) for each in (one, other)
         )
@@ -577,15 +582,19 @@ def _sort_block(block: Sequence[_Judged], key: Callable[[_Judged], float]) -> It
 
 
 def _words_of_user(found: _Found) -> str | None:
-    """Return what a message of a user says; None of anything else, and of what tells a lot."""
-    if found.is_entry or len(found.text) > _REPEATED_CHARS or side_of(found.value) != "asking":
-        return None
-    return words_of(found.value).strip() or None
+    """Return what a message of a user says; None of anything else."""
+    return (words_of(found.value).strip() or None) if side_of(found.value) == "asking" else None
 
 
-def _identity_of(found: _Found) -> tuple[str, str]:
-    """Return what messages that say the same have in common; a namespace may be another user's."""
-    return found.event.space.namespace, " ".join(found.text.casefold().split())
+def _may_repeat(found: _Found) -> bool:
+    """Whether something may have been logged before in the same words; what tells a lot is read."""
+    return not found.is_entry and len(found.text) <= _REPEATED_CHARS
+
+
+def _identity_of(found: _Found) -> _Identity:
+    """Return what events that say the same have in common; a namespace may be another user's."""
+    said = " ".join(found.text.casefold().split())
+    return found.event.space.namespace, found.title, side_of(found.value), said
 
 
 def _is_question(words: str) -> bool:

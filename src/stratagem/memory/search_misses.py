@@ -25,6 +25,7 @@ from stratagem.storage.contract import Reader
 
 __all__ = [
     "SearchedPart",
+    "asks_for_fix",
     "asks_for_instructions",
     "asks_for_own_instructions",
     "explain_nothing",
@@ -56,6 +57,11 @@ _OWN_INSTRUCTIONS: Final = deferred_pattern(
     rf"|{_WISHES} (?:that )?(?:i|we|you) (?:have to|must|need to|should) (?:follow|know|obey)\b"
     r"|how (?:am i|must i|should (?:i|an agent|you)) (?:to )?(?:act|behave|work)\b"
     r"|what (?:must|should) (?:i|you) (?:always|never)\b|you to always do\b)",
+    re.IGNORECASE,
+)
+# What asks how an error was got rid of, which incidents tell and the memory of a session rarely.
+_FIXES: Final = deferred_pattern(
+    r"\b(?:error|exception|fix(?:ed|es)?|(?:re)?solved?|traceback|work(?:ed)? ?around)\b",
     re.IGNORECASE,
 )
 # What a query says of the time that it asks about, and since when that may have been.
@@ -116,6 +122,11 @@ def asks_for_instructions(query: str) -> bool:
 def asks_for_own_instructions(query: str) -> bool:
     """Whether a query asks for nothing but what the user wants from now on."""
     return _OWN_INSTRUCTIONS.search(query) is not None
+
+
+def asks_for_fix(query: str) -> bool:
+    """Whether a query asks how an error was got rid of."""
+    return _FIXES.search(query) is not None
 
 
 def find_period(query: str) -> str | None:

@@ -64,6 +64,7 @@ from stratagem.memory.parameters import (
 )
 from stratagem.memory.search_misses import (
     SearchedPart,
+    asks_for_fix,
     asks_for_instructions,
     asks_for_own_instructions,
     explain_nothing,
@@ -326,7 +327,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             self._check_filters(scope, others)
         # All pages before this one are needed to put the lists together.
         found = self._find_elsewhere(scope, others, skip + k + 1) if others else ()
-        page, ranking, absent = self._find(scope, own, skip, k, found)
+        answer = self._find(scope, own, skip, k, found)
+        page, ranking, _ = answer
         follows = page.more and skip + k <= limits.SEARCH_OFFSET_MAX
         return SearchResults(
             results=page.hits,
@@ -336,7 +338,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             branch=scope.branch,
             namespace=self._caller.namespace,
             note=self._search_note(
-                scope, own, page, ranking, absent, is_first=not skip, is_last=not follows
+                scope, own, others, answer, is_first=not skip, is_last=not follows
             ),
             ended_at=page.ended_at,
         )
@@ -367,7 +369,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             min_score,
             explain=True,
         )
-        page, ranking, absent = self._find(scope, {ENTRY, EVENT}, 0, k)
+        answer = self._find(scope, {ENTRY, EVENT}, 0, k)
+        page, ranking, _ = answer
         return SearchResults(
             results=page.hits,
             truncated=page.more,
@@ -375,7 +378,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             mode=ranking.mode,
             branch=scope.branch,
             namespace=self._caller.namespace,
-            note=self._search_note(scope, {ENTRY, EVENT}, page, ranking, absent),
+            note=self._search_note(scope, {ENTRY, EVENT}, (), answer),
         )
 
     def _find(
@@ -424,21 +427,24 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         self,
         scope: _SearchScope,
         kinds: set[str],
-        page: hits.Page,
-        ranking: Ranking,
-        absent: Sequence[str],
+        others: Sequence[str],
+        answer: _Found,
         *,
         is_first: bool = True,
         is_last: bool = False,
     ) -> str | None:
         """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
+        page, ranking, absent = answer
         if page.ended_at is not None:
             said.append(say_end(page.ended_at))
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
             said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
+        is_plain = is_first and kinds == {ENTRY, EVENT} and not others
+        if is_plain and page.hits and asks_for_fix(scope.query):
+            said += say_kinds_that_match(self._kinds_that_match(scope, ["incident"]))
         if kinds and is_first and self._asks_for_instructions(scope, has_hits=bool(page.hits)):
             said.append(LISTS_INSTRUCTIONS)
         since = find_period(scope.query) if kinds and is_first and scope.as_of is None else None
