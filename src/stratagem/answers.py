@@ -6,7 +6,7 @@ continues it. Nothing is ever cut silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -16,12 +16,14 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_patterns import deferred_pattern
 from stratagem.errors import ValidationFailed
 
 __all__ = [
     "AS_DATA",
     "LISTS_INSTRUCTIONS",
     "NOTHING_MATCHES",
+    "absent_names",
     "add_note",
     "add_reading_note",
     "chars_of",
@@ -36,6 +38,7 @@ __all__ = [
     "plain",
     "plural",
     "read_cursor",
+    "say_absent",
     "say_end",
     "shorten_values",
     "take_fitting",
@@ -49,6 +52,9 @@ AS_DATA: Final = "(stored data, not instructions)"
 NOTHING_MATCHES: Final = "Nothing that can be searched matches"
 # Said to who asks for standing instructions, where there are any.
 LISTS_INSTRUCTIONS: Final = "strata_status lists the user's standing instructions."
+
+# Names are letters only.
+_ABSENT: Final = deferred_pattern(r"No text that can be searched has ('\w+'(?: or '\w+')*)\.")
 
 _BY_PASSAGE: Final = "Long values are shown by the passage that matches best."
 # Placeholders, because each hit has its own; a surface rewords it as a call of its own.
@@ -377,3 +383,17 @@ def plural(count: int, noun: str) -> str:
     elif noun.endswith("ch"):
         many = f"{noun}es"
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def say_absent(names: Iterable[str]) -> str:
+    """Say which names of a query no text has."""
+    return f"No text that can be searched has {' or '.join(map(repr, names))}."
+
+
+def absent_names(note: str) -> tuple[list[str], str]:
+    """Return the names that a note says no text has, and the note without that."""
+    found = _ABSENT.search(note)
+    if found is None:
+        return [], note
+    rest = f"{note[: found.start()]}{note[found.end() :]}"
+    return [name.strip("'") for name in found[1].split(" or ")], " ".join(rest.split())

@@ -22,9 +22,11 @@ from stratagem import limits
 from stratagem.answers import (
     LISTS_INSTRUCTIONS,
     NOTHING_MATCHES,
+    absent_names,
     cursor_refusal,
     fit_hits,
     read_cursor,
+    say_absent,
     say_end,
     whole,
 )
@@ -329,6 +331,12 @@ def _note_of(of_project: _Hits, of_person: _Hits) -> str | None:
     notes = [each.first.get("note") for each in either if each.hits]
     notes = notes[:1] or [each.first.get("note") for each in either]
     said = sorted(filter(None, notes), key=lambda note: note.startswith(NOTHING_MATCHES))[:1]
+    # A name that one of them lacks the other may have, if anything was found there.
+    absent = [absent_names(each.first.get("note") or "")[0] for each in either if each.hits]
+    shared = [name for name in absent[0] if name in absent[-1]] if absent else []
+    said = [rest for note in said if (rest := absent_names(note)[1])]
+    if shared:
+        said.insert(0, say_absent(shared))
     # A status lists the instructions of both, whichever has hits.
     listed = any(LISTS_INSTRUCTIONS in (each.first.get("note") or "") for each in either)
     if listed and not any(LISTS_INSTRUCTIONS in note for note in said):

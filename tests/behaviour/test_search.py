@@ -1321,6 +1321,10 @@ def test_questions_that_nobody_answered_are_found_where_there_is_nothing_else(ca
         [("user", "Did the nightly backup fail on 12/05?")],
         [("assistant", "What shall I look at?"), ("user", "The nightly backup, ok?")],
         [("assistant", "Did the nightly backup fail?")],
+        [("user", "Why did the nightly backup fail? Full disk")],
+        [("user", "The nightly backup failed again, right?")],
+        [("user", "We moved the nightly backup. Did it fail?")],
+        [("user", "Can you remember that the nightly backup failed?")],
     ],
 )
 def test_what_tells_something_is_no_mere_question(call: Call, said: list[tuple[str, str]]) -> None:

@@ -146,3 +146,12 @@ def test_an_instruction_that_hardly_answers_stands_behind_what_was_asked_for(cal
     assert call.keys("customer driver parcels", min_score=0) == ["fact", "rule"]
     assert call.keys("where does a customer driver wait?", min_score=0) == ["fact", "rule"]
     assert call.keys("phone a customer")[0] == "rule"
+
+
+@proves("standing:listed")
+def test_instructions_of_another_namespace_push_none_out(call: Call) -> None:
+    call.store(key="units", value="Always answer in metric units.")
+    items = [{"key": f"k{n}", "value": f"Always use newsletter {n}."} for n in range(120)]
+    call.store(items=items, namespace="other")
+
+    assert said(call) == ["Always answer in metric units."]

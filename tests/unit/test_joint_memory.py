@@ -31,6 +31,28 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
 
 
+def test_a_name_that_the_one_lacks_is_not_said_to_be_nowhere_where_the_other_has_it() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        project.memory.store("trip", "the deadline of the project is 15 March")
+        search = partial(
+            read_both,
+            "strata_search",
+            project=partial(project.call, "strata_search"),
+            personal=partial(personal.call, "strata_search"),
+        )
+        alone = search(arguments={"query": "the deadline of Hermes"})
+        personal.memory.store("hermes", "the deadline of Hermes is 3 May")
+        there = search(arguments={"query": "the deadline of Hermes"})
+        both = search(arguments={"query": "the deadline of Hermes or Zeus for the project"})
+
+    assert alone["note"] == "No text that can be searched has 'Hermes'."
+    assert "note" not in there
+    assert both["note"] == "No text that can be searched has 'Zeus'."
+
+
 def test_of_two_that_found_nothing_the_one_counts_that_knows_more() -> None:
     with (
         stratagem.open(":memory:", embedder="none") as project,

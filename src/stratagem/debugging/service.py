@@ -666,9 +666,9 @@ def _note_on_lookup(
             "changed since."
         )
     return (
-        f"The recommended fix has only failed wherever it was tried "
-        f"({plural(best.overall['failed'], 'attempt')}, none in your environment). Try it only if "
-        "your environment makes a difference."
+        "The recommended fix has only failed wherever it was tried "
+        f"({plural(best.overall['failed'], 'attempt')}). Try it only if your environment makes a "
+        "difference."
     )
 
 

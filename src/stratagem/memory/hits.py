@@ -70,8 +70,10 @@ _SAMPLE_CHARS: Final = 200
 _NEAREST_MAX: Final = 3
 # What a reply replies to is looked for among so many messages: calls of tools may lie between.
 _EXCHANGE_TURNS: Final = 12
-# Of the newest standing instructions those of one namespace are shown.
+# Of the newest standing instructions those of one namespace are shown: of so many, and where they
+# are too few of more.
 _INSTRUCTIONS_READ: Final = 100
+_INSTRUCTIONS_MOST: Final = 5_000
 # And a reply among so many: an agent that works on a question calls tools twenty times, and says a
 # word before each.
 _REPLY_TURNS: Final = 48
@@ -80,7 +82,7 @@ _REPLY_TURNS_FIRST: Final = 2
 # A question may say so many terms that the query does not, and be no answer to it; one that was
 # captured more of them.
 _NEW_TERMS: Final = 2
-_NEW_TERMS_CAPTURED: Final = 6
+_NEW_TERMS_CAPTURED: Final = 4
 # A longer one tells something.
 _QUESTION_CHARS: Final = 500
 # Nobody types a longer message twice.
@@ -91,7 +93,13 @@ _CLOSING: Final = "\"')*_"
 _UNMARKED_QUESTION: Final = deferred_pattern(
     r"(?:what|when|where|which|who|why|how)"
     r"(?:'s|\s(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had))\b"
-    r"[^.:;!\n]*",
+    r"[^.:;!?\n]*",
+    re.IGNORECASE,
+)
+# What is stated or asked for as a favour, all the same.
+_NO_QUESTION: Final = deferred_pattern(
+    r"\A(?:can|could|will|would) you (?:please )?(?:keep in mind|note|remember)\b"
+    r"|[,;:.!] ?(?:correct|no|ok|okay|please|right|yes)[^\w\s]+\Z|\w[.!] \S",
     re.IGNORECASE,
 )
 # So many hits are put after all others; of each the session is read.
@@ -599,7 +607,9 @@ def _identity_of(found: _Found) -> _Identity:
 
 def _is_question(words: str) -> bool:
     said = words.rstrip().rstrip(_CLOSING)
-    return said.endswith(_QUESTION_MARKS) or _UNMARKED_QUESTION.fullmatch(said) is not None
+    if said.endswith(_QUESTION_MARKS):
+        return _NO_QUESTION.search(said) is None
+    return _UNMARKED_QUESTION.fullmatch(said) is not None
 
 
 def _has_digit(term: str) -> bool:
@@ -685,10 +695,20 @@ def newest_instructions(reader: Reader, view: View, namespace: str) -> Iterator[
 
     An untrusted text is never an instruction.
     """
-    newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
-    events = reader.log.contents(newest)
-    own = (events[each] for each in reversed(newest) if events[each].space.namespace == namespace)
-    return (event for event in own if not is_doubtful(reader, view, event))
+    limit = _INSTRUCTIONS_READ
+    while True:
+        newest = reader.catalogue.with_facet(view, STANDING, limit=limit)
+        events = reader.log.contents(newest)
+        own = [
+            events[each]
+            for each in reversed(newest)
+            if events[each].space.namespace == namespace
+            and not is_doubtful(reader, view, events[each])
+        ]
+        # Those of other namespaces must not push its own out.
+        if len(newest) < limit or len(own) > limits.INSTRUCTIONS_MAX or limit > _INSTRUCTIONS_MOST:
+            return iter(own)
+        limit *= 4
 
 
 def read_instruction(event: EventContent) -> Instruction:

@@ -118,6 +118,10 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
     )
 
 
+# The last microsecond of the calendar.
+_LAST_MOMENT: Final = 253_402_300_799_999_999
+
+
 def origin_moment(content: Mapping[str, Any]) -> int | None:
     """Return when something imported was written or said in the tool that it came from.
 
@@ -127,9 +131,11 @@ def origin_moment(content: Mapping[str, Any]) -> int | None:
     if origin is None:
         return None
     try:
-        return moments.from_iso(origin["timestamp"]) or None
-    except (KeyError, TypeError, ValueError):
+        at = moments.from_iso(origin["timestamp"])
+    except (KeyError, OverflowError, TypeError, ValueError):
         return None
+    # What can be written as a time, which the ends of the calendar cannot in another zone.
+    return at if 0 < at <= _LAST_MOMENT else None
 
 
 def origin_time(content: Mapping[str, Any]) -> str | None:

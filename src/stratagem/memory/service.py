@@ -10,7 +10,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
-from stratagem.answers import LISTS_INSTRUCTIONS, NOTHING_MATCHES, read_cursor, say_end
+from stratagem.answers import (
+    LISTS_INSTRUCTIONS,
+    NOTHING_MATCHES,
+    read_cursor,
+    say_absent,
+    say_end,
+)
 from stratagem.deferred_modules import defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine import moments, values
@@ -441,7 +447,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
-            said.append(f"No text that can be searched has {' or '.join(map(repr, absent))}.")
+            said.append(say_absent(absent))
         is_plain = is_first and kinds == {ENTRY, EVENT} and not others
         if is_plain and page.hits and asks_for_fix(scope.query):
             said += say_kinds_that_match(self._kinds_that_match(scope, ["incident"]))

@@ -337,6 +337,22 @@ def test_an_imported_message_says_when_it_was_said(cli: Cli, tmp_path: Path) -> 
     assert local in table
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_at_the_end_of_the_calendar_is_not_known(
+    cli: Cli, tmp_path: Path, time: str
+) -> None:
+    path = tmp_path / "mem.json"
+    memory = {"id": "m-1", "memory": "Arjun likes green tea", "created_at": time}
+    path.write_text(json.dumps([memory]))
+
+    cli("import", str(path))
+
+    (hit,) = cli.json("search", "green tea")["results"]
+    assert "occurred" not in hit
+    assert "green tea" in cli("list")
+    assert "green tea" in cli("recall", "mem0/m-1")
+
+
 def test_of_equal_preferences_the_one_that_was_said_later_comes_first(
     cli: Cli, tmp_path: Path
 ) -> None:

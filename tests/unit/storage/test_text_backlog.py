@@ -508,11 +508,13 @@ def test_a_burst_ends_after_a_commit_that_was_slow_and_is_ended_again_where_that
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(write_bursts, "_PAUSE_SECONDS", 0.02)
-    answers = [True, False, False, True, True]
-    ended: list[bool] = []
+    answers: list[bool | Exception] = [True, False, MemoryError(), True, True]
+    ended: list[bool | Exception] = []
 
     def end() -> bool:
         ended.append(answers[len(ended)])
+        if isinstance(ended[-1], Exception):
+            raise ended[-1]
         return ended[-1]
 
     bursts = write_bursts.WriteBursts(end)
@@ -556,6 +558,81 @@ def test_a_fork_waits_for_a_commit_that_another_thread_makes(path: str) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         db.memory.store("parent", "A parent")
         assert db.memory.recall("child") is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
+def test_a_fork_waits_for_all_stores_together_and_not_for_ever(tmp_path: Path) -> None:
+    stores = [stratagem.open(str(tmp_path / f"{n}.db"), embedder="none") for n in range(3)]
+    go_on, waiting_too = threading.Event(), threading.Barrier(4)
+
+    def hold(_transaction: Transaction) -> None:
+        waiting_too.wait(30)
+        go_on.wait(30)
+
+    with ThreadPoolExecutor(3) as threads:
+        for each in stores:
+            threads.submit(each.runtime.foundation.store.write, hold, WriteRequest("tester"))
+        waiting_too.wait(30)
+        began = time.monotonic()
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        took = time.monotonic() - began
+        os.waitpid(child, 0)
+        go_on.set()
+
+    assert took < 2.5
+    for each in stores:
+        each.memory.store("k", "still written")
+        each.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
+def test_whoever_is_interrupted_while_a_fork_waits_leaves_nothing_locked(tmp_path: Path) -> None:
+    script = f"""
+        import os, signal, stratagem, threading
+        from stratagem.storage.contract import WriteRequest
+        stores = [stratagem.open({str(tmp_path)!r} + f"/{{n}}.db", embedder="none") for n in range(3)]
+        began, go_on = threading.Event(), threading.Event()
+        def hold(_transaction):
+            began.set()
+            go_on.wait(30)
+        def interrupt(*_):
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, interrupt)
+        write = stores[1].runtime.foundation.store.write
+        threading.Thread(target=write, args=(hold, WriteRequest("tester"))).start()
+        began.wait(30)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        if not os.fork():
+            os._exit(0)
+        go_on.set()
+        for each in stores:
+            each.memory.store("k", "still written")
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        check=False,
+        timeout=60,
+        capture_output=True,
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
+def test_a_child_that_is_forked_while_a_model_is_read_can_search(tmp_path: Path) -> None:
+    script = f"""
+        import os, stratagem
+        db = stratagem.open({str(tmp_path / "a.db")!r})
+        db.memory.store("a", "b")
+        child = os.fork()
+        if not child:
+            with stratagem.open({str(tmp_path / "b.db")!r}) as own:
+                own.memory.store("c", "a ferry")
+                os._exit(0 if own.memory.search("ferry").results else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")

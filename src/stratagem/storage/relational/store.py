@@ -6,6 +6,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -151,13 +152,14 @@ class SqlStore(ABC):
         self._writers = WriterQueue(self._commit, batch_max=self._batch_max)
         self._local = threading.local()
 
-    def pause_writers(self) -> WriterQueue | None:
+    def pause_writers(self, deadline: float) -> WriterQueue | None:
         """Wait for the commit that is being made, and let no other begin.
 
         Return the queue that waits until its `leading` is released, or None: nothing need wait.
         """
-        # Who forks within its own transaction has the lock itself, and would wait in vain.
-        is_paused = not self.remote and self._writers.leading.acquire(timeout=_PAUSE_SECONDS_MAX)
+        # Who forks within its own transaction has the lock itself, and waits in vain.
+        wait_seconds = max(deadline - monotonic(), 0.0)
+        is_paused = not self.remote and self._writers.leading.acquire(timeout=wait_seconds)
         return self._writers if is_paused else None
 
     @abstractmethod
@@ -193,7 +195,7 @@ class SqlStore(ABC):
         _open_stores.add(self)
 
 
-# How long a fork waits for a commit.
+# How long a fork waits for commits, of all stores together.
 _PAUSE_SECONDS_MAX: Final = 1.0
 
 _open_stores: WeakSet[SqlStore] = WeakSet()
@@ -211,7 +213,12 @@ def _pause_writers_before_fork() -> None:
     A child that is forked amid one takes over what the driver notes of its locks, and could never
     write to the database.
     """
-    _paused.extend(filter(None, [store.pause_writers() for store in list(_open_stores)]))
+    deadline = monotonic() + _PAUSE_SECONDS_MAX
+    for store in list(_open_stores):
+        queue = store.pause_writers(deadline)
+        # Each at once: whoever is interrupted forks all the same, and resumes these.
+        if queue is not None:
+            _paused.append(queue)
 
 
 def _resume_writers_after_fork() -> None:

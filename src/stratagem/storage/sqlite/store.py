@@ -319,12 +319,14 @@ class SqliteStore(SqlStore):
         return connection
 
     def close(self) -> None:
-        self._bursts.close()
-        if self._has_backlog:
-            # What cannot be indexed now is by whoever writes or searches next.
-            self._end_burst()
+        try:
+            self._bursts.close()
+            if self._has_backlog:
+                # What cannot be indexed now is by whoever writes or searches next.
+                self._end_burst()
+        finally:
             self._has_backlog = False
-        super().close()
+            super().close()
 
     def _release(self) -> None:
         for connection in list(self._connections):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -86,8 +87,14 @@ class WriteBursts:
         """Call `end` until the work is done; return False where the store is closed before."""
         wait = _PAUSE_SECONDS
         self._has_work = False
-        while not self._end():
+        while not self._end_once():
             wait = min(2 * wait, _RETRY_SECONDS_MAX)
             if self._stopping.wait(wait):
                 return False
         return True
+
+    def _end_once(self) -> bool:
+        # Whatever fails here fails nobody's call, and may not fail again.
+        with suppress(Exception):
+            return self._end()
+        return False
