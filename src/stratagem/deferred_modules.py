@@ -7,19 +7,14 @@ needed only by a call that failed.
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
-from threading import get_ident
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["asyncio", "defer", "difflib", "hashlib", "np"]
+__all__ = ["asyncio", "defer", "difflib", "hashlib", "importing", "np"]
 
 
-# The threads that import something.
-_importing: set[int] = set()
-# How long a fork waits for them.
-_IMPORT_SECONDS_MAX: Final = 1.0
+# What is being imported, in whatever thread: a process that is forked meanwhile never could.
+importing: Final[list[str]] = []
 
 
 class _DeferredModule:
@@ -29,14 +24,11 @@ class _DeferredModule:
         self._name: Final = name
 
     def __getattr__(self, name: str) -> Any:
-        thread = get_ident()
-        is_outermost = thread not in _importing
-        _importing.add(thread)
+        importing.append(self._name)
         try:
             value = getattr(import_module(self._name), name)
         finally:
-            if is_outermost:
-                _importing.discard(thread)
+            importing.remove(self._name)
         setattr(self, name, value)
         return value
 
@@ -45,16 +37,6 @@ def defer(name: str) -> Any:
     """Return what stands for a module until it is used. For `else` branches of `TYPE_CHECKING`."""
     return _DeferredModule(name)
 
-
-def _await_imports() -> None:
-    """Let other threads end what they import: a child that is forked meanwhile never could."""
-    deadline = monotonic() + _IMPORT_SECONDS_MAX
-    while _importing - {get_ident()} and monotonic() < deadline:
-        sleep(0.002)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_await_imports, after_in_child=_importing.clear)
 
 if TYPE_CHECKING:
     import asyncio

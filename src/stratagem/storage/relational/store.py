@@ -6,11 +6,11 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakSet
 
-from stratagem.deferred_modules import defer
+from stratagem.deferred_modules import defer, importing
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
@@ -198,6 +198,8 @@ class SqlStore(ABC):
 # How long a fork waits for commits, of all stores together.
 _PAUSE_SECONDS_MAX: Final = 1.0
 
+_IMPORT_POLL_SECONDS: Final = 0.002
+
 _open_stores: WeakSet[SqlStore] = WeakSet()
 # Referred to, so that nothing closes what belongs to the process that this one was forked from.
 _inherited: list[Iterable[object]] = []
@@ -208,12 +210,14 @@ _paused: list[WriterQueue] = []
 
 
 def _pause_writers_before_fork() -> None:
-    """Let commits end that other threads are making.
+    """Let commits end that other threads are making, and what they import be imported.
 
-    A child that is forked amid one takes over what the driver notes of its locks, and could never
-    write to the database.
+    A child that is forked amid a commit takes over what the driver notes of its locks, and could
+    never write to the database. One that is forked amid an import waits for the end of that.
     """
     deadline = monotonic() + _PAUSE_SECONDS_MAX
+    while importing and monotonic() < deadline:
+        sleep(_IMPORT_POLL_SECONDS)
     for store in list(_open_stores):
         queue = store.pause_writers(deadline)
         # Each at once: whoever is interrupted forks all the same, and resumes these.
@@ -229,6 +233,7 @@ def _resume_writers_after_fork() -> None:
 def _detach_stores_after_fork() -> None:
     # The child's stores get queues of their own.
     _paused.clear()
+    importing.clear()
     for store in list(_open_stores):
         store.detach_after_fork()
 
