@@ -58,6 +58,17 @@ def test_forgetting_a_key_that_is_not_there_names_what_was_meant(call: Call) -> 
     ]
 
 
+@proves("forget:miss")
+def test_a_logged_event_is_not_forgotten_and_is_named(call: Call) -> None:
+    logged = call.log(event="message", data="It rains.")
+
+    answer = call.forget(key=f"@{logged['sequence']}")
+
+    assert answer["deleted"] is False
+    assert answer["misses"][0]["event"] == "message"
+    assert call.recall(key=f"@{logged['sequence']}")["found"]
+
+
 @proves("forget:keys")
 def test_several_keys_are_forgotten_together(call: Call) -> None:
     for key in "abc":

@@ -134,3 +134,30 @@ def test_a_key_with_other_words_before_a_number_names_no_event(call: Call) -> No
     missed = call.recall(key=f"standup @{logged['sequence']}")
 
     assert not missed["found"]
+
+
+@proves("recall:answer")
+def test_a_miss_says_which_version_a_number_names(call: Call) -> None:
+    stored = call.store(key="city", value="Oslo", namespace="work")
+    call.store(key="city", value="Bergen", namespace="work")
+    logged = call.log(event="bug report", data={"cause": "disk"})
+    number = f"@{stored['version']}"
+
+    missed = call.recall(key=number)
+    within = call.recall(key=f"@{logged['sequence']}", path="reason")
+
+    assert (missed["version_of"], missed["version_namespace"]) == ("city", "work")
+    assert call.recall(key=number, namespace="work")["version_of"] == "city"
+    assert "version_of" not in call.recall(key=number, as_of="@1")
+    assert call.value("city", as_of=number, namespace="work") == "Oslo"
+    assert (within["reason"], within["there"]) == ("path", "the fields cause")
+
+
+@proves("recall:answer")
+def test_a_number_that_names_what_a_caller_cannot_see_is_not_explained(call: Call) -> None:
+    call.branch(action="fork", name="trial")
+    stored = call.store(key="city", value="Oslo", branch="trial")
+
+    missed = call.recall(key=f"@{stored['version']}")
+
+    assert "version_of" not in missed

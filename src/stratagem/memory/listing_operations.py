@@ -83,6 +83,7 @@ _HistoryLimit = Annotated[
 ]
 _TOOLSET: Final = "memory_plus"
 _RECALL: Final = "strata_recall"
+_FORGET: Final = "strata_forget"
 # Room for what an answer says about having been cut.
 _NOTE_CHARS: Final = 250
 
@@ -110,6 +111,10 @@ class RecallAnswer(TypedDict, total=False):
     near_tags: list[str]
     elsewhere: list[str]
     id_of: str
+    latest_sequence: int
+    event: str
+    version_of: str
+    version_namespace: str
     before: str
     path: str
     place: str
@@ -137,6 +142,9 @@ class HistoryAnswer(TypedDict, total=False):
     near: list[str]
     near_sessions: list[str]
     elsewhere: list[str]
+    event: str
+    version_of: str
+    version_namespace: str
 
 
 def recall(
@@ -405,10 +413,8 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
     """Say why nothing was found under a key, and what may have been meant."""
     words = told or MissWords()
     key, namespace = answer["key"], answer["namespace"]
-    if answer.get("reason") == "found":
-        return f"{key!r} is stored."
-    if answer.get("reason") == "path":
-        return f"{key!r} has nothing at {answer['path']}. At {answer['place']}: {answer['there']}."
+    if named := _say_what_is_there(answer, words):
+        return named
     elsewhere = answer.get("elsewhere")
     usual = namespace == USUAL_PLACE and not elsewhere
     place = "" if usual else f" in the namespace {namespace!r}"
@@ -434,6 +440,45 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         # Whoever knows no key asks in words.
         said.append(advise(f"strata_search with query {key!r} finds by words and meaning."))
     return " ".join(said)
+
+
+def _say_what_is_there(answer: Mapping[str, Any], words: MissWords) -> str | None:
+    """Say what a key names that is no miss, or not all of it; None where there is nothing."""
+    key = answer["key"]
+    if answer.get("reason") == "found":
+        return f"{key!r} is stored."
+    if answer.get("reason") == "path":
+        return f"{key!r} has nothing at {answer['path']}. At {answer['place']}: {answer['there']}."
+    if (label := answer.get("event")) is not None:
+        return _say_event_named(key, label, words)
+    return _say_version_named(answer) if "version_of" in answer else None
+
+
+def _say_event_named(key: str, label: str, words: MissWords) -> str:
+    """Say that a key names a logged event, to who did not ask to read it."""
+    said = f"{key!r} is a logged event ({label})"
+    if words.operation == _FORGET:
+        number = key.rpartition("@")[2]
+        correct = "log or store what holds now"
+        discard = advise("review_decide with decision 'discard'")
+        purge = advise(f"strata_purge with sequence '{number}'")
+        return (
+            f"{said}, and events are not forgotten: {correct}. {discard} hides one that hooks "
+            f"captured; {purge} erases it for good."
+        )
+    return f"{said}, no key: {advise(f'strata_recall with key {key!r}')} reads it."
+
+
+def _say_version_named(answer: Mapping[str, Any]) -> str:
+    """Say that a key names a version of an entry, and what shows that version."""
+    key, entry = answer["key"], answer["version_of"]
+    namespace = answer.get("version_namespace")
+    place = f" in the namespace {namespace!r}" if namespace else ""
+    number = f"@{key.rpartition('@')[2]}"
+    given = f"key {entry!r} and as_of {number!r}"
+    given += f" and namespace {namespace!r}" if namespace else ""
+    found = advise(f"{_RECALL} with {given}")
+    return f"{key!r} is no key but a version of the entry {entry!r}{place}: {found} shows it."
 
 
 # What reads a record of another system by its id.

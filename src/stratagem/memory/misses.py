@@ -18,7 +18,7 @@ from stratagem.engine.events import Space
 from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.memory.entries import check_names, is_expired, is_live, sequence_named_by
-from stratagem.memory.kinds import ENTRY, entries
+from stratagem.memory.kinds import ENTRY, EVENT, entries
 from stratagem.memory.models import Miss
 from stratagem.memory.parameters import Path
 from stratagem.parameters import AsOf, BranchName, Namespace, Param
@@ -77,7 +77,7 @@ class Misses(BoundSystem):
             near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
             miss.id_of = self._kind_with_id(reader, view, key)
-            miss.latest_sequence = _end_before(reader, key)
+            self._explain_number(reader, miss, view, path)
         miss.near = near or None
         miss.elsewhere = [name for name in others if name != where] or None
         return miss
@@ -92,6 +92,33 @@ class Misses(BoundSystem):
                 if version is not None and version.payload is not None:
                     return kind
         return None
+
+    def _explain_number(self, reader: Reader, miss: Miss, view: View, path: str | None) -> None:
+        """Say what a key that is the number of an event, as `@123` is, names in the log."""
+        sequence, end = sequence_named_by(miss.key), reader.log.head().sequence
+        if sequence is None or sequence < 1:
+            return
+        if sequence > end:
+            miss.latest_sequence = end
+            return
+        # The moment shows what was written then, unless another version of it was, too.
+        moment = self._views.view(reader, view.branch.name, f"@{sequence}")
+        if sequence > view.limit or sequence not in reader.records.visible_among(
+            moment, [sequence]
+        ):
+            return
+        written = reader.log.contents([sequence])[sequence]
+        content: dict[str, Any] = orjson.loads(written.payload)
+        label = miss.key.rpartition("@")[0].strip()
+        if written.space.kind == EVENT and label in {"", content["event"].strip()}:
+            miss.event = content["event"]
+            if path is not None and not paths.get(content["data"], steps := paths.parse(path))[0]:
+                miss.reason, miss.path = "path", path
+                miss.place, miss.there = _describe_place(content["data"], steps)
+        elif written.space.kind == ENTRY and not label:
+            miss.version_of = written.key
+            if written.space.namespace != miss.namespace:
+                miss.version_namespace = written.space.namespace
 
     def _moment_of(
         self, reader: Reader, branch: str, space: Space, key: str, versions: Sequence[Version]
@@ -144,13 +171,9 @@ def explain_several(
         or each.elsewhere
         or each.id_of
         or each.latest_sequence
+        or each.event is not None
+        or each.version_of is not None
     ]
-
-
-def _end_before(reader: Reader, key: str) -> int | None:
-    """Return the last sequence of the log where a key names one beyond it."""
-    sequence, end = sequence_named_by(key), reader.log.head().sequence
-    return end if sequence is not None and sequence > end else None
 
 
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:

@@ -140,7 +140,9 @@ class Miss(DisplayableResult):
     which it was there. Of a `path` that leads nowhere, `place` is how far it leads, and `there`
     what is there. `id_of` is the kind of record that has the key as its id: a concept or an
     incident, which is no entry. `latest_sequence` is where the log ends, of a key that names an
-    event beyond (`@123`).
+    event beyond (`@123`). Of one that is a number of the log, `event` is the label of the logged
+    event with it, and `version_of` the key of the entry of which it is a version, with
+    `version_namespace` if that is in another namespace.
     """
 
     key: str
@@ -155,6 +157,9 @@ class Miss(DisplayableResult):
     there: str | None = None
     id_of: Literal["concept", "incident"] | None = None
     latest_sequence: int | None = None
+    event: str | None = None
+    version_of: str | None = None
+    version_namespace: str | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -97,6 +97,25 @@ def test_a_question_in_place_of_a_key_is_sent_to_the_search() -> None:
     assert "strata_search" not in forgotten
 
 
+def test_a_number_in_place_of_a_key_says_what_it_names() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        version = db.memory.store("home/city", "Oslo").version
+        event = db.memory.log("note", "It rains.").sequence
+
+        of_version = said(db, "strata_recall", key=f"@{version}")
+        kept = said(db, "strata_forget", key=f"@{event}")
+        read = said(db, "strata_history", key=f"@{event}")
+
+    assert of_version == (
+        f"'@{version}' is no key but a version of the entry 'home/city': "
+        f"strata_recall with key 'home/city' and as_of '@{version}' shows it."
+    )
+    assert f"`stratagem recall home/city --as-of @{version}`" in shell_words(of_version)
+    assert kept.startswith(f"'@{event}' is a logged event (note), and events are not forgotten")
+    assert f"`stratagem purge --sequence {event}` erases it for good." in shell_words(kept)
+    assert f"strata_recall with key '@{event}' reads it" in read
+
+
 def test_a_session_that_is_not_there_is_told_with_those_that_are() -> None:
     with stratagem.open(":memory:", embedder="none") as db:
         db.memory.log("message", "to Rome", session="trip")
