@@ -417,8 +417,11 @@ class _Check:
         for name in required:
             if python_name(name) not in checked:
                 missing = (*place, name)
+                choices = _choices(declared.get(name, {}))
                 raise MissingRequired(
-                    f"{self._operation} needs `{_path(missing)}`.", **_where(missing)
+                    f"{self._operation} needs `{_path(missing)}`.",
+                    **_where(missing),
+                    hint=f"Add one of: {', '.join(map(str, choices))}." if choices else None,
                 )
         return checked
 

@@ -317,6 +317,30 @@ def test_too_many_keys_or_tags_are_refused_with_the_limit(call: Call) -> None:
     assert call.refusal("strata_forget", keys=[])["details"]["field"] == "keys"
 
 
+@proves("input:shape")
+def test_of_two_parameters_that_exclude_each_other_one_is_given(call: Call) -> None:
+    refused = [
+        call.refusal(name, key="a", keys=["b"]) for name in ("strata_recall", "strata_forget")
+    ]
+    neither = call.refusal("strata_forget")
+    empty = call.refusal("strata_recall", keys=[])
+
+    assert {each["error"] for each in refused} == {"validation_error"}
+    assert all("Leave one of them out" in each["hint"] for each in refused)
+    assert neither["error"] == "missing_required"
+    assert "both" not in neither["message"]
+    assert (empty["error"], empty["details"]["field"]) == ("validation_error", "keys")
+
+
+@proves("input:choices")
+def test_a_missing_choice_is_named_with_what_there_is_to_choose(call: Call) -> None:
+    refused = call.refusal("strata_branch")
+
+    assert refused["error"] == "missing_required"
+    assert "create" in refused["hint"]
+    assert "merge" in refused["hint"]
+
+
 @proves("input:query")
 @pytest.mark.parametrize("query", ["", " \n\t", "q" * 10_001, HALF], ids=repr)
 def test_a_query_that_asks_nothing_is_refused(call: Call, query: str) -> None:
@@ -335,7 +359,7 @@ def test_a_query_that_asks_nothing_is_refused(call: Call, query: str) -> None:
         ("strata_store", {"key": True, "value": 1}, "validation_error", "key"),
         ("strata_store", {"key": "k", "value": 1, "tags": [{}]}, "validation_error", "tags"),
         ("strata_recall", {"path": "$.a"}, "missing_required", "key"),
-        ("strata_recall", {"key": "k", "keys": ["k"]}, "missing_required", "key"),
+        ("strata_recall", {"key": "k", "keys": ["k"]}, "validation_error", "keys"),
         ("strata_recall", {"key": {"k": 1}}, "validation_error", "key"),
         ("strata_recall", {"keys": {"k": 1}}, "validation_error", "keys"),
         ("strata_recall", {"key": "k", "as_of": 1.5}, "validation_error", "as_of"),
@@ -347,7 +371,7 @@ def test_a_query_that_asks_nothing_is_refused(call: Call, query: str) -> None:
         ("strata_branch", {}, "missing_required", "action"),
         ("strata_status", {"verbose": True}, "validation_error", "verbose"),
         ("strata_purge", {}, "missing_required", "key"),
-        ("strata_purge", {"key": "k", "sequence": 2}, "missing_required", "key"),
+        ("strata_purge", {"key": "k", "sequence": 2}, "validation_error", "sequence"),
         ("strata_purge", {"sequence": 0}, "validation_error", "sequence"),
         ("strata_purge", {"sequence": 2**70}, "validation_error", "sequence"),
         ("strata_purge", {"sequence": 999}, "validation_error", "sequence"),

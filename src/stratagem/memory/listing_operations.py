@@ -47,7 +47,7 @@ from stratagem.memory.listing import (
     entry_cursor,
 )
 from stratagem.memory.misses import WILDCARDS, explain_several
-from stratagem.memory.parameters import KEY_ALIASES, Key, Keys, Path, Tags
+from stratagem.memory.parameters import KEY_ALIASES, Key, Keys, Path, Tags, require_one
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller, CommandHint, Operation, advise, operation
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
@@ -163,8 +163,14 @@ def recall(
     cursor: Cursor = None,
 ) -> RecallAnswer:
     """Return what is stored under a key, or under several; without a key, list what there is."""
-    if key is not None and keys is not None:
-        raise MissingRequired("Give either a key or keys, and not both.", field="key")
+    if keys is not None:
+        require_one({"key": key, "keys": keys})
+        if not keys:
+            raise ValidationFailed(
+                "`keys` is empty: there is nothing to recall.",
+                field="keys",
+                hint="Give at least one key, or leave `keys` out to list what there is.",
+            )
     if key is None and keys is None:
         if path is not None:
             raise MissingRequired(

@@ -130,7 +130,11 @@ def _purge_command(given: Mapping[str, Any]) -> list[str]:
 def _say_stored(answer: Mapping[str, Any]) -> str:
     if "results" in answer:
         place = where(answer["results"][0]) if answer["results"] else ""
-        stored = plural(len(answer["results"]), "entry")
+        # A later item may be the next version of an earlier one.
+        entries = {(each["namespace"], each["key"]) for each in answer["results"]}
+        stored = plural(len(entries), "entry")
+        if len(entries) < len(answer["results"]):
+            stored += f" in {len(answer['results'])} versions"
         return f"Stored {stored} (version {answer['version']}{place})."
     return (
         f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from stratagem.engine.lineage import OPEN_END
+from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.parameters import Param
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Path",
     "Session",
     "Tags",
+    "require_one",
 ]
 
 KEY_ALIASES: Final = ("name", "id", "entry")
@@ -57,3 +59,24 @@ Decisions = Annotated[
     Mapping[str, Any] | None,
     Param("merge: {conflict id: source, target or {value: …}}"),
 ]
+
+
+def require_one(given: Mapping[str, object]) -> None:
+    """Refuse a call that has none, or several, of parameters of which one is needed.
+
+    Raises:
+        MissingRequired: None was given.
+        ValidationFailed: Several were.
+    """
+    names = [name for name, value in given.items() if value is not None]
+    listed = " or ".join(f"`{name}`" for name in given)
+    if not names:
+        raise MissingRequired(
+            f"Give {listed}.", field=next(iter(given)), hint="Add one of them and call again."
+        )
+    if len(names) > 1:
+        raise ValidationFailed(
+            f"Give {listed}, not both.",
+            field=names[-1],
+            hint="Leave one of them out and call again; nothing was done.",
+        )

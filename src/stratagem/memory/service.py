@@ -67,6 +67,7 @@ from stratagem.memory.parameters import (
     Path,
     Session,
     Tags,
+    require_one,
 )
 from stratagem.memory.search_misses import (
     SearchedPart,
@@ -244,10 +245,18 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             del shared["index"]
         if items is not None:
             if key is not None or value is not MISSING:
-                raise ValidationFailed("Give either a key and a value, or items.", field="items")
+                raise ValidationFailed(
+                    "Give a key and a value, or items, not both.",
+                    field="items",
+                    hint="Leave `items` out, or `key` and `value`; nothing was written.",
+                )
             return self._store_many(items, branch, request_id, shared)
         if key is None:
-            raise MissingRequired("A store needs a key and a value, or items.", field="key")
+            raise MissingRequired(
+                "A store needs a key and a value, or items.",
+                field="key",
+                hint="Add one or the other and call again.",
+            )
         if value is MISSING:
             raise MissingRequired(f"There is no value to store under {key!r}.", field="value")
         item: Any = {**shared, "key": key, "value": value}
@@ -617,8 +626,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         request_id: RequestId = None,
     ) -> Forgotten:
         """Remove what is stored under a key; views of earlier moments still show it."""
-        if (key is None) == (keys is None):
-            raise MissingRequired("Give either a key or keys, and not both.", field="key")
+        require_one({"key": key, "keys": keys})
         wanted = [key] if key is not None else list(keys or ())
         forgotten = self._forget_keys(
             wanted, namespace=namespace, branch=branch, request_id=request_id
@@ -848,8 +856,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         sequence: ErasedSequence = None,
     ) -> Purged:
         """Purge, and return which copies were erased too, and which were left."""
-        if (key is None) == (sequence is None):
-            raise MissingRequired("Name a key, or the sequence of a logged event.", field="key")
+        require_one({"key": key, "sequence": sequence})
         if key is not None:
             check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
         if sequence is not None and not 1 <= sequence <= OPEN_END:

@@ -69,6 +69,12 @@ def test_items_come_from_a_file_or_from_stdin(cli: Cli, given: str) -> None:
     assert cli.json("recall", "b")["value"] == 2
 
 
+def test_items_with_one_key_are_counted_as_versions_of_one_entry(cli: Cli) -> None:
+    items = '{"key": "a", "value": 1}\n{"key": "a", "value": 2}\n'
+
+    assert "Stored 1 entry in 2 versions" in cli("store", "--items", "-", given=items)
+
+
 @pytest.mark.parametrize(
     ("args", "given", "words"),
     [
