@@ -68,6 +68,25 @@ def test_another_missing_module_is_unknown_and_the_nearest_is_named_as_such(call
     assert "only asked: pandas" in answer["note"]
 
 
+@proves("debug:exact")
+def test_a_known_problem_of_another_server_is_named_as_such(call: Call) -> None:
+    error = "redis.exceptions.ConnectionError: Error 111 connecting to {}:6379. Connection refused."
+    add(call, error_signature=error.format("localhost"))
+
+    short = ranked(call, error.format("cache-01"))
+    long = ranked(call, error.format("cache.prod.example.com"))
+    same = ranked(call, error.format("127.0.0.1"))
+
+    assert (short["incidents"][0]["asked_only"], short["incidents"][0]["known_only"]) == (
+        ["cache-01"],
+        ["localhost"],
+    )
+    assert "only asked: cache-01; only known: localhost" in short["recommended_solution"]["why"]
+    assert long["incidents"][0]["exact"]
+    assert "asked: cache.prod.example.com" in long["recommended_solution"]["why"]
+    assert "host" not in same["recommended_solution"]["why"].split(";")[0]
+
+
 @proves("debug:headline")
 def test_the_last_line_of_a_traceback_is_the_same_incident_and_not_added_again(call: Call) -> None:
     line = "ModuleNotFoundError: No module named 'torchvision'"

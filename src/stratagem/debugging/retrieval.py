@@ -37,6 +37,7 @@ from stratagem.debugging.signatures import (
     states_error,
     title_headlines,
 )
+from stratagem.debugging.signatures.hosts import hosts
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import relevance
 from stratagem.engine.lineage import View
@@ -55,6 +56,7 @@ __all__ = ["Problem", "SimilarIncident", "find_exact", "find_incidents", "parse_
 # Title, summary, signature.
 _WEIGHTS: Final = (3.0, 1.0, 1.0)
 # What a trace or a log begins with; a report begins with its title.
+_HOST_PART: Final = re.compile(r"[^\W_]+")
 _OPENS_A_TRACE: Final = re.compile(r"Traceback|Stack trace|[\[\d]|at |File ")
 # So many are compared: search puts the right one among them, not always first.
 _COMPARED: Final = 20
@@ -91,18 +93,39 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SimilarIncident:
-    """An incident that may be the problem at hand; `comparison` says how likely, and by what."""
+    """An incident that may be the problem at hand; `comparison` says how likely, and by what.
+
+    `asked_hosts` and `known_hosts` are the servers that either names, where they are all others.
+    """
 
     incident_id: str
     content: Mapping[str, Any]
     comparison: ProblemComparison
     exact: bool = False
     cosine: float = field(default=0.0, compare=False)
+    asked_hosts: tuple[str, ...] = ()
+    known_hosts: tuple[str, ...] = ()
+
+    @property
+    def asked_only(self) -> tuple[str, ...]:
+        """Hosts and words that only the question has."""
+        return _after_hosts(self.asked_hosts, self.comparison.asked_only)
+
+    @property
+    def known_only(self) -> tuple[str, ...]:
+        """Hosts and words that only the incident has."""
+        return _after_hosts(self.known_hosts, self.comparison.known_only)
 
     @property
     def relevance(self) -> float:
         """How likely it is the problem at hand."""
         return self.comparison.relevance
+
+
+def _after_hosts(names: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+    """Return hosts, then the words that are no part of one."""
+    parts = {part for name in names for part in (name, *_HOST_PART.findall(name))}
+    return (*names, *(word for word in words if word.lower() not in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +174,17 @@ def find_incidents(
     ]
     judged = [*_judge_errors(problem, found), *_judge_prose(foundation, reader, problem, found)]
     similar = sorted(_raise_by_code(problem, found, judged), key=lambda match: -match.relevance)
-    return _worth_listing(same + similar)[:limit], ranking.mode
+    listed = _worth_listing(same + similar)[:limit]
+    return [_name_hosts(problem, match) for match in listed], ranking.mode
+
+
+def _name_hosts(problem: Problem, match: SimilarIncident) -> SimilarIncident:
+    """Name the servers that either problem is with, where none is the same."""
+    asked = hosts(problem.text)
+    known = hosts(_text(match.content)) if asked else []
+    if not known or set(asked) & set(known):
+        return match
+    return replace(match, asked_hosts=tuple(asked), known_hosts=tuple(known))
 
 
 def _worth_listing(matches: list[SimilarIncident]) -> list[SimilarIncident]:

@@ -626,8 +626,8 @@ def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> In
         solutions=len({solution.steps_key for solution in solutions}),
         summary=(match.content.get("summary") or "")[:300] or None,
         agreed=list(found.shared_words[:_WORDS_MAX]),
-        asked_only=list(found.asked_only[:_WORDS_MAX]),
-        known_only=list(found.known_only[:_WORDS_MAX]),
+        asked_only=list(match.asked_only[:_WORDS_MAX]),
+        known_only=list(match.known_only[:_WORDS_MAX]),
     )
 
 
@@ -642,10 +642,19 @@ def _promise(answer: RankedSolutions) -> dict[str, float]:
 def _describe_fit(match: SimilarIncident) -> str:
     """Describe how an incident matches the query, and by which words."""
     if match.exact:
-        return "The same error signature" if match.relevance >= 1 else "The same error message"
+        same = "The same error signature" if match.relevance >= 1 else "The same error message"
+        return same + _say_hosts(match)
     words = _say_words(match)
     chance = "Probably" if match.relevance >= _PROBABLE else "Perhaps"
     return f"{chance} the same problem ({match.relevance:.2f}{words and f'; {words}'})"
+
+
+def _say_hosts(match: SimilarIncident) -> str:
+    """Say with which other servers the known problem was."""
+    if not match.known_hosts:
+        return ""
+    known, asked = (", ".join(names) for names in (match.known_hosts, match.asked_hosts))
+    return f", with another host (known: {known}; asked: {asked})"
 
 
 def _note_on_lookup(
@@ -692,8 +701,8 @@ def _say_words(match: SimilarIncident) -> str:
     found = match.comparison
     said = (
         ("both say", found.shared_words),
-        ("only asked", found.asked_only),
-        ("only known", found.known_only),
+        ("only asked", match.asked_only),
+        ("only known", match.known_only),
     )
     return "; ".join(f"{what}: {', '.join(words[:_WORDS_SAID])}" for what, words in said if words)
 
