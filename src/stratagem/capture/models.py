@@ -19,7 +19,8 @@ class CapturedItem(DisplayableResult):
 
     A draft has the `error`, the `steps` that were taken, and the `command` that failed and then
     succeeded. A branch is one whose git branch is gone: kept, it is merged; discarded, it is
-    deleted (and can be restored). `decision` is what was decided about it before.
+    deleted (and can be restored). `decision` is what was decided about it before, "recorded"
+    of a draft whose error has had a fix recorded since that worked.
     """
 
     id: str
@@ -34,7 +35,7 @@ class CapturedItem(DisplayableResult):
     command: str | None = None
     error: str | None = None
     steps: list[str] | None = None
-    decision: Decision | None = None
+    decision: Decision | Literal["recorded"] | None = None
 
 
 @dataclass(slots=True, repr=False)

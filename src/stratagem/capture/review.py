@@ -30,6 +30,7 @@ from stratagem.capture.models import (
     ReviewDecision,
     ReviewList,
 )
+from stratagem.debugging.automation import is_recorded
 from stratagem.debugging.service import Debugging
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
@@ -259,6 +260,9 @@ class Review(BoundSystem):
 def _item(reader: Reader, view: View, event: EventContent) -> CapturedItem:
     content = orjson.loads(event.payload)
     if event.space == DRAFTS:
+        error = content.get("error") or ""
+        # Kept, it would add a second fix that says the same.
+        recorded = error and is_recorded(reader, view, error, since=content["at"])
         return CapturedItem(
             content["draft_id"],
             "draft",
@@ -268,6 +272,7 @@ def _item(reader: Reader, view: View, event: EventContent) -> CapturedItem:
             command=content.get("command"),
             error=content.get("error"),
             steps=content["steps"],
+            decision="recorded" if recorded else None,
         )
     if event.space == ORPHANS:
         return CapturedItem(

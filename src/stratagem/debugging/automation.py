@@ -11,21 +11,24 @@ from stratagem.debugging import checks, kinds
 from stratagem.debugging.models import RankedSolution
 from stratagem.debugging.ranking import has_only_failed
 from stratagem.debugging.records import IncidentRecords
-from stratagem.debugging.retrieval import SimilarIncident
+from stratagem.debugging.retrieval import SimilarIncident, find_exact, parse_problem
 from stratagem.debugging.service import rank_solutions
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
 from stratagem.engine.relevance import ProblemComparison
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["BestFix", "BestFixes", "list_best_fixes", "lookup_draft"]
+__all__ = ["BestFix", "BestFixes", "is_recorded", "list_best_fixes", "lookup_draft"]
 
 # A fix that fails more often than this is not shown unasked.
 _RELIABILITY_MIN: Final = 0.4
 # The newest incidents are looked at: ranking each takes about a millisecond.
 _INCIDENTS_MAX: Final = 500
+# What a hook left may be taken in after the agent recorded the same: an hour, in microseconds.
+_BEFORE_MAX: Final = 3_600_000_000
 
 
 class BestFix(NamedTuple):
@@ -85,3 +88,13 @@ def lookup_draft(transaction: Transaction, shown: Mapping[str, Any]) -> Draft:
         "asked_by": "hook",
     }
     return Draft(kinds.SOLUTIONS_RANKED, content, kinds.LOOKUPS)
+
+
+def is_recorded(reader: Reader, view: View, error: str, *, since: int) -> bool:
+    """Whether a fix for an error was reported to work after a moment, or within an hour before."""
+    records = IncidentRecords(reader, view, snapshot=True)
+    for match in find_exact(reader, view, parse_problem(error)):
+        outcomes = records.outcomes(records.solutions(match.incident_id))
+        if any(each.worked and each.at >= since - _BEFORE_MAX for each in outcomes):
+            return True
+    return False

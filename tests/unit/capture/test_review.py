@@ -93,6 +93,24 @@ def test_a_draft_is_ranked_only_once_it_was_kept(database: Path) -> None:
         assert db.review.list("draft").results == []
 
 
+def test_a_draft_whose_fix_was_recorded_since_waits_no_more(database: Path) -> None:
+    error = "ModuleNotFoundError: No module named 'yaml'"
+    with stratagem.open(database) as db:
+        waiting = db.review.list("draft").results
+        added = db.debugging.add_incident(
+            "yaml is missing", ["pip install pyyaml"], "auto", worked=False, error_signature=error
+        )
+        failed = db.review.list("draft").results
+        assert added.solution_id is not None
+        db.debugging.record_outcome(added.solution_id, True, "auto")
+        left = db.review.list("draft").results
+        [shown] = db.review.list("draft", decided=True).results
+
+    assert [each.id for each in waiting] == [each.id for each in failed] == ["draft_1"]
+    assert left == []
+    assert shown.decision == "recorded"
+
+
 def test_an_agent_may_discard_and_not_raise_trust(database: Path) -> None:
     from stratagem.operation import Caller
 
