@@ -308,23 +308,25 @@ def add_reading_note(answer: dict[str, Any], view: Mapping[str, Any]) -> dict[st
 def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, Any]:
     """Cut a single value that is too long, and say how to go on reading it."""
     chars_max = max(chars_max, _LEAST.get())
-    room = max(chars_max - chars_of(answer | {"value": None}) - _NOTE_CHARS, _ROOM_MIN)
     value = answer.get("value")
-    if begin == 0 and chars_of(value) <= room:
+    if begin == 0 and (chars_of(answer) <= chars_max or chars_of(value) <= _ROOM_MIN):
         return answer
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     check_begin(begin, len(text), "value")
-    piece = piece_of(text, begin, room)
-    end = begin + len(piece)
-    cut = answer | {"value": piece, "truncated": end < len(text)}
     of = "text" if isinstance(value, str) else "the value's JSON text"
-    note = f"Characters {begin} to {end} of {len(text)} of {of}"
-    if end < len(text):
-        return cut | {
-            "next": str(end),
-            "note": f"{note}; call again with cursor={str(end)!r}, or name a path.",
-        }
-    return cut | {"note": f"{note}; this is the end."}
+
+    def cut_to(piece: str) -> dict[str, Any]:
+        end = begin + len(piece)
+        cut = answer | {"value": piece, "truncated": end < len(text)}
+        note = f"Characters {begin} to {end} of {len(text)} of {of}"
+        if end < len(text):
+            again = f"call again with cursor={str(end)!r}, or name a path."
+            return cut | {"next": str(end), "note": f"{note}; {again}"}
+        return cut | {"note": f"{note}; this is the end."}
+
+    # What is said about the part takes most room where the numbers are longest.
+    around = chars_of(cut_to("") | {"next": str(len(text))}) + 2 * len(str(len(text)))
+    return cut_to(piece_of(text, begin, max(chars_max - around, _ROOM_MIN)))
 
 
 def shorten_values(results: Sequence[Any], field: str, chars_max: int) -> list[Any]:

@@ -246,3 +246,17 @@ def test_a_cursor_past_the_end_of_an_explanation_is_refused(call: Call) -> None:
     refused = call.refusal("get_concept", concept_id="Tide", cursor="500")
 
     assert (refused["details"]["field"], refused["details"]["limit"]) == ("cursor", 22)
+
+
+@proves("budget:value")
+def test_a_part_of_a_long_value_fills_what_was_asked_for(call: Call) -> None:
+    call.store(key="long", value="x" * 5_000)
+    call.store(key="short", value="y" * 350)
+
+    part = call.recall(key="long", max_chars=600)
+    short = call.recall(key="short", max_chars=600)
+
+    assert 560 <= size(part) <= 600
+    assert part["truncated"]
+    assert len(short["value"]) == 350
+    assert "truncated" not in short
