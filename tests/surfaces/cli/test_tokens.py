@@ -47,6 +47,16 @@ def test_what_cannot_be_is_refused(cli: Cli, given: tuple[str, ...]) -> None:
     assert run(cli, "list")["tokens"] == []
 
 
+def test_a_workspace_that_is_not_there_yet_is_named(cli: Cli) -> None:
+    run(cli, "create", "alice")
+
+    made = run(cli, "create", "bob", "--workspace", "rde:reader", "--workspace", "default")
+    plain = run(cli, "create", "carol", "--workspace", "default")
+
+    assert made["note"] == "There is no workspace 'rde' yet: the first use makes it."
+    assert "note" not in plain
+
+
 def test_a_name_is_never_used_again(cli: Cli) -> None:
     run(cli, "create", "alice")
     run(cli, "revoke", "alice")

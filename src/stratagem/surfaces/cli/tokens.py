@@ -106,8 +106,10 @@ def _create(
             budget=_budget(calls, cost, per),
         )
         answer = {**_describe(made, access.now()), "token": secret}
-    if first:
-        answer["note"] = _NEEDED_NOW
+    notes = [_NEEDED_NOW] if first else []
+    notes += _note_on_new_workspaces(session, roles)
+    if notes:
+        answer["note"] = " ".join(notes)
     session.output.answer(answer, _show_created)
 
 
@@ -233,6 +235,23 @@ def _roles(session: Session, given: list[str], role: str) -> Mapping[str, str]:
 
     named = given or [home_of(session.database)]
     return {name: stated or role for name, _, stated in (each.partition(":") for each in named)}
+
+
+def _note_on_new_workspaces(session: Session, roles: Mapping[str, str]) -> list[str]:
+    """Say which workspaces of a token are not there yet; a name may be written wrong."""
+    from stratagem.access.workspaces import home_of
+    from stratagem.bootstrap import workspaces
+    from stratagem.places import is_address
+
+    database = session.database
+    # An address that names a workspace is asked for all that the server has.
+    server = database.partition("#")[0] if is_address(database) else database
+    there = {*workspaces(server), home_of(database)}
+    return [
+        f"There is no workspace {name!r} yet: the first use makes it."
+        for name in roles
+        if name not in there
+    ]
 
 
 def _describe(token_: Token, now: int) -> dict[str, Any]:
