@@ -18,6 +18,7 @@ import pytest
 
 import stratagem
 from stratagem.errors import StorageUnavailable, ValidationFailed
+from stratagem.surfaces.rest.routes import all_routes
 from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.version import VERSION
@@ -255,6 +256,28 @@ def test_a_browser_without_a_token_sees_the_page_with_the_refusal(
     assert "token" in page.text
     assert program.json()["error"] == wrong.json()["error"] == "unauthenticated"
     assert known.status_code == 200
+
+
+def test_a_browser_at_an_address_of_nothing_is_asked_for_no_token(
+    guarded: tuple[Served, str],
+) -> None:
+    served, _token = guarded
+
+    page = served.client.get("/entries", headers=BROWSER)
+    program = served.client.get("/entries")
+    known = served.client.get("/api/memory/strata_list", headers=BROWSER)
+
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+    assert "There is nothing at /entries." in page.text
+    assert program.status_code == known.status_code == 401
+    assert known.json()["error"] == "unauthenticated"
+
+
+def test_every_route_is_known_to_the_page_of_addresses_of_nothing() -> None:
+    beginnings = {route.path.split("/")[1] for route in all_routes()}
+
+    assert beginnings == {"api"}
 
 
 @pytest.mark.parametrize("path", ["/api/openapi.json", "/api/mcp/tools", "/mcp", "/metrics"])

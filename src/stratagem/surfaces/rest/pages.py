@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 from functools import cache
+from http import HTTPStatus
 from importlib import resources
 from typing import Final
 
@@ -26,6 +27,10 @@ __all__ = ["docs", "missing_page", "page_instead"]
 _DOCS: Final = "docs.html"
 _MISSING: Final = "missing.html"
 _PAGES: Final = {"/api/docs": _DOCS}
+# How the paths begin that the server answers besides those of the console; anybody may know them.
+_ANSWERED: Final = frozenset(
+    {".well-known", "api", "health", "mcp", "metrics", "oauth", "ready", "socket.io", "stratagem"}
+)
 _CLOSED: Final = (
     "default-src 'none'",
     "connect-src 'self'",
@@ -42,11 +47,18 @@ async def docs(_request: Request) -> Response:
 
 
 def page_instead(scope: Scope, status: int) -> Response | None:
-    """Return the page that a browser sees where a program is refused, if there is one."""
-    name = _PAGES.get(scope["path"])
-    if name is None or not _is_browser(scope):
+    """Return the page that a browser sees where a program is refused, if there is one.
+
+    Who has signed in to the console sends no token elsewhere, and must not be asked for one at an
+    address of nothing.
+    """
+    path = scope["path"]
+    if not _is_browser(scope):
         return None
-    return _page(name, status)
+    if path.removeprefix("/").partition("/")[0] not in _ANSWERED:
+        return missing_page(scope, f"There is nothing at {path}.", HTTPStatus.NOT_FOUND)
+    name = _PAGES.get(path)
+    return None if name is None else _page(name, status)
 
 
 def missing_page(scope: Scope, message: str, status: int) -> Response | None:
