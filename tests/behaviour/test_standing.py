@@ -79,6 +79,30 @@ def test_a_standing_instruction_stands_before_what_is_said_once(call: Call) -> N
 
 
 @proves("standing:listed")
+def test_all_instructions_of_a_message_are_listed_up_to_a_limit(call: Call) -> None:
+    few = "Keep answers short. Never touch the migrations folder. Use tabs, not spaces."
+    many = " ".join(f"Always use rule {number}." for number in range(20))
+
+    call.log(event="message", data={"role": "user", "text": f"Thanks. {few} How far are you?"})
+    call.log(event="message", data={"role": "user", "text": many})
+
+    long, short = said(call)
+    assert short == few
+    assert long.endswith("…")
+    assert len(long) <= 200
+
+
+@proves("standing:listed")
+def test_what_ends_an_instruction_is_listed_before_it(call: Call) -> None:
+    before, after = "Please answer in Danish.", "You can stop answering in Danish."
+
+    call.log(event="message", data={"role": "user", "text": before})
+    call.log(event="message", data={"role": "user", "text": after})
+
+    assert said(call) == [after, before]
+
+
+@proves("standing:listed")
 @pytest.mark.parametrize(
     "text",
     [

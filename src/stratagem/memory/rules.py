@@ -160,7 +160,7 @@ _NOT_DONE: Final = deferred_pattern(
     r"(?:do not|don['’]t) (?:"
     r"ever (?!(?:be|change|die|forget|give|go|leave|let|look|say|stop|think|wonder|you)\b)"
     r"[a-z]+(?:-[a-z]+| [a-z`])"
-    rf"|{_ANY}(?!{_REST}\b(?:but|first|i|only|so|too|we)\b)(?:"
+    rf"|{_ANY}(?!{_REST}\b(?:(?:but|first|i|so|too|we)\b|only\b(?!{_END})))(?:"
     r"(?:abbreviate|commit|expose|force-push|hard-?code|mock|nest|shadow|silence|suppress|swallow|use)"
     rf" {_BARE}(?:[a-z-]+ ){{0,3}}[a-z-]{{3,}}s\b{_THINGS_END}"
     rf"|use {_BARE}\w+ (?:for|in) \w|(?:commit|force-push|merge|push)(?: directly)? (?:in)?to "
@@ -245,6 +245,21 @@ _ONLY: Final = deferred_pattern(
     r"pass|told)\b)",
     re.IGNORECASE,
 )
+# On which days it is done: "deploy on Tuesdays only", "no releases on Fridays". One day is no rule.
+_DAYS: Final = (
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekdays|weekends)"
+    r"(?:(?:, | and | or )(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekdays|weekends))*"
+)
+_FEW_WORDS: Final = r"(?: (?!on\b|only\b)[a-z]+){0,3}"
+_RELEASES: Final = r"(?:commit|deploy|merge|publish|push|release|ship)"
+# At most 300 characters.
+_ON_DAYS: Final = deferred_pattern(
+    rf"(?:we )?(?:(?:always|never|only) {_RELEASES}{_FEW_WORDS} on {_DAYS}"
+    rf"|{_RELEASES}{_FEW_WORDS} (?:on {_DAYS} only{_END}|only on {_DAYS}))"
+    rf"|(?:do not|don['’]t|we (?:do not|don['’]t)) {_RELEASES}{_FEW_WORDS} on {_DAYS}"
+    rf"|no (?:commits|deploy(?:ment)?s|merges|pushes|releases){_FEW_WORDS} on {_DAYS}",
+    re.IGNORECASE,
+)
 # What the speaker hates of it: "I hate semicolons, leave them out".
 # At most 300 characters.
 _HATED: Final = deferred_pattern(
@@ -324,8 +339,8 @@ _REMEMBERED: Final = deferred_pattern(
 # What may stand before a rule.
 # At most 300 characters.
 _LEAD: Final = deferred_pattern(
-    r"(?:(?:also|be sure to|important|make sure (?:to|you)|ok(?:ay)?|please|remember to|thanks|"
-    r"try to|you (?:must|need to|should)),? )+",
+    r"(?:(?:also|and|be sure to|but|important|make sure (?:to|you)|ok(?:ay)?|please|remember to|"
+    r"thanks|try to|you (?:must|need to|should)),? )+",
     re.IGNORECASE,
 )
 # What is said of the moment makes a task of a rule.
@@ -397,6 +412,11 @@ _RULES: Final = (
          "markdown", "slang", "wildcard"),
     ),
     _Rule(_ONLY, "only"),
+    _Rule(
+        _ON_DAYS,
+        "always commit deploy do don merge never no only publish push release ship we",
+        ("days", "weekends"),
+    ),
     _Rule(_HATED, "i we", (" hate ", " dislike ", " stand "), is_lasting=False),
     _Rule(
         _LIKED,
@@ -445,7 +465,7 @@ def _join_parts(*several: tuple[str, ...]) -> tuple[str, ...]:
 _BY_FIRST_WORD: Final = _by_first_word()
 # What may stand before a rule, by its first word, and the same of a text that has it.
 _LEAD_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("also", "important", "ok", "okay", "please", "thanks"), ()),
+    **dict.fromkeys(("also", "and", "but", "important", "ok", "okay", "please", "thanks"), ()),
     "be": ("be sure to ",),
     "make": ("make sure to ", "make sure you "),
     "remember": ("remember to ",),

@@ -4,11 +4,11 @@
 rarely contain their words, because they apply to everything that follows. So they are recognised
 when they are written, ranked higher than other texts, and listed separately.
 
-They are recognised by how English says such things, in the first lines of what was said by
-anybody but an assistant. A bare imperative ("use metric units") is one where it is about how
-something is written, and not about what is at hand. After "always" or "never" any verb with an
-object is one, unless its form tells or it is about what one feels. What is asked, or what somebody
-else said, is none. What is missed is found like any other text.
+They are recognised by how English says such things, also what ends an earlier one, in the first
+lines of what was said by anybody but an assistant. A bare imperative ("use metric units") is one
+where it is about how something is written, and not about what is at hand. After "always" or
+"never" any verb with an object is one, unless its form tells or it is about what one feels. What is
+asked, or what somebody else said, is none. What is missed is found like any other text.
 
 `evals/data/standing.jsonl` has 160 labelled sentences. On the half that the patterns were not
 chosen by, precision was .71 and recall .25 before bare imperatives were recognised; they were 1.0
@@ -16,13 +16,14 @@ and .88 when that half was first asked, and 1.0 and .93 after a mistake that it 
 
 Rules of work have none of these words; `rules` tells them by their form. On the other half of the
 275 sentences in `evals/data/standing_rules.jsonl` precision was 1.0 and recall .04 without it, and
-.98 and .80 with it. It costs 12 to 16 % more of the time that a text takes here.
+.98 and .80 with it, and 1.0 and .80 after a mistake that it showed. It costs 12 to 16 % more of the
+time that a text takes here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -62,19 +63,24 @@ _DEEDS: Final = (
 )
 # What it may do too much of.
 _HABITS: Final = (
-    "using|adding|apologi[sz]ing|asking|assuming|beginning|being|calling|ending|explaining|giving|"
-    "guessing|hedging|including|making|offering|praising|quoting|reminding|repeating|saying|sending|"
+    "using|adding|answering|apologi[sz]ing|asking|assuming|beginning|being|calling|ending|explaining|giving|"
+    "guessing|hedging|including|making|offering|praising|quoting|reminding|repeating|replying|"
+    "responding|saying|sending|(?:speaking|talking)(?= (?:to me )?in )|"
     "starting|suggesting|summari[sz]ing|telling|thanking|translating|writing"
 )
 # What says that something holds for all that follows.
 _LASTING: Final = (
     r"from (?:now|here|today|this point) on(?:wards?)?|going forward|henceforth|in (?:the )?future"
 )
+_LANGUAGES: Final = (
+    "english|french|german|spanish|italian|dutch|norwegian|swedish|danish|finnish|portuguese|polish|"
+    "russian|ukrainian|chinese|japanese|korean"
+)
 # How one writes: a bare imperative about these applies to whatever is written next.
 _MANNER: Final = (
     r"metric|imperial|celsius|fahrenheit|kilomet(?:re|er)s|miles|units|(?:24|12)-hour|decimals?|"
-    r"decimal places|currenc\w+|dates? as|time zones?|british|american|english|french|german|"
-    r"spanish|italian|dutch|norwegian|swedish|danish|portuguese|polish|russian|chinese|japanese|korean|"
+    r"decimal places|currenc\w+|dates? as|time zones?|british|american|"
+    rf"{_LANGUAGES}|"
     r"bullets?|bullet points|bulleted lists|headings|tables|prose|markdown|plain text|emojis?|"
     r"exclamation marks|sentences|paragraphs|rhymes|lower ?case|upper ?case|capital letters|"
     r"oxford comma|passive voice|active voice|first person|second person|present tense|jargon|"
@@ -132,6 +138,22 @@ _ORDER: Final = (
     rf"(?!(?:{_NO_DEEDS})\b)[a-z][a-z-]+ "
     r"(?!(?:to|of|for|when|that|and|or|but|at|in|on|if|as|than|enough|though|is|are|was|were)\b)\w"
 )
+# What ends an earlier instruction, or returns to what was before: "English is fine again".
+_CHANGE: Final = (
+    rf"(?:{_LANGUAGES}) (?:is|would be) (?:better|enough|fine|good|ok(?:ay)?|preferred)"
+    r"(?:,? (?:again|from now on|now|once more|please|too)){0,3}(?=[.,;!\n]|$)"
+    r"|(?:answer|reply|respond|speak|talk|write)(?: (?:to|with) me)?(?: in)? "
+    rf"(?:{_LANGUAGES}) again\b"
+    r"|use (?:metric|imperial|celsius|fahrenheit|tabs|spaces|(?:british|american) spelling)"
+    r"(?: units)? again\b"
+    rf"|(?:(?:go |switch )?back|switch) to (?:{_LANGUAGES})"
+    r"(?:,? (?:again|from now on|now|please)){0,3}"
+    r"(?=[.,;!\n]|$)"
+    rf"|you (?:don['’]t|do not|needn['’]t|no longer)(?: have to| need to)? (?:{_DEEDS})\b[^.!?\n]*"
+    r"\bany(?: ?more| longer)\b"
+    rf"|you no longer (?:have|need) to (?:{_DEEDS})\b"
+    r"|forget (?:about )?(?:my|our|the) (?:\w+ )?(?:convention|instruction|preference|rule)s?\b"
+)
 _LASTING_INSTRUCTION: Final = (
     rf"{_PLACE}(?:always|never) (?!{_RESOLVED})(?:(?:{_DEEDS})\b|{_ORDER})"
     r"|i(?:['’]d like| would like| want| need| ask| expect) you to \w[^.!?\n]*"
@@ -141,6 +163,8 @@ _LASTING_INSTRUCTION: Final = (
     r"|whenever i (?:ask|say|want|need)\b"
     rf"|(?:when(?:ever)?|every time|each time|any time) (?:i|you) \w[^,.!?\n]*, "
     rf"(?:please |always |never |do not |don['’]t )*(?:{_DEEDS})\b"
+    rf"|next time,? (?:you \w[^,.!?\n]*, )?(?:please |always |never |do not |don['’]t )*"
+    rf"(?:{_DEEDS})\b"
     rf"|(?:do not|don['’]t) ever (?:{_DEEDS})\b"
     r"|unless (?:i (?:say|tell|ask)|told|stated|specified)\b[^,.!?\n]*,"
     rf"|for (?:all |any )?future \w[^,.!?\n]*, (?:please )?(?:{_DEEDS})\b"
@@ -152,7 +176,7 @@ _LASTING_INSTRUCTION: Final = (
     r"|address me as\b|remember that i\b|keep in mind that i\b"
     r"|(?:i want you to|i need you to|you should|you must|make sure (?:to|you)) (?:always|never)\b"
     rf"(?! (?:{_RESOLVED}))"
-    rf"|(?:stop|quit|enough of) (?:{_HABITS})\b"
+    rf"|(?:you (?:can|may|could|should) )?(?:stop|quit|enough of) (?:{_HABITS})\b"
     r"|no more \w+(?: \w+)?,? please\b"
     r"|you (?:don['’]t|do not|needn['’]t|no longer)(?: need to| have to)? "
     r"(?:apologi[sz]e|ask|define|explain|remind|repeat|summari[sz]e)\b"
@@ -185,17 +209,17 @@ _PREFERENCE: Final = (
 )
 # At most 2,000 characters: longer texts are documents.
 _INSTRUCTION_PATTERN: Final = deferred_pattern(
-    rf"{_LEAD}(?:{_LASTING_INSTRUCTION}|{_MANNER_INSTRUCTION})", re.IGNORECASE
+    rf"{_LEAD}(?:{_LASTING_INSTRUCTION}|{_CHANGE}|{_MANNER_INSTRUCTION})", re.IGNORECASE
 )
 _PREFERENCE_PATTERN: Final = deferred_pattern(_PREFERENCE, re.IGNORECASE)
 # The letters that an instruction begins with.
 _FIRST_WORDS: Final = frozenset({
-    *(deed.partition("-")[0] for deed in _DEEDS.split("|")),
-    "across", "actually", "also", "always", "and", "any", "as", "at", "btw", "but", "by", "don",
-    "each", "enough", "every", "for", "from", "fyi", "going", "hello", "henceforth", "hey", "hi",
-    "i", "in", "just", "never", "no", "note", "oh", "ok", "okay", "on", "one", "please", "quit",
-    "reminder", "so", "thank", "thanks", "unless", "well", "when", "whenever", "with", "within",
-    "you",
+    *(deed.partition("-")[0] for deed in _DEEDS.split("|")), *_LANGUAGES.split("|"),
+    "across", "actually", "also", "always", "and", "any", "as", "at", "back", "btw", "but", "by",
+    "don", "each", "enough", "every", "for", "forget", "from", "fyi", "go", "going", "hello",
+    "henceforth", "hey", "hi", "i", "in", "just", "never", "next", "no", "note", "oh", "ok", "okay",
+    "on", "one", "please", "quit", "reminder", "so", "switch", "thank", "thanks", "unless", "well",
+    "when", "whenever", "with", "within", "you",
 })  # fmt: skip
 # One of each list is in whatever the patterns find, in small letters. Looking for them takes a
 # tenth of the time, for every text that is written; most texts have none of the hints.
@@ -213,7 +237,8 @@ _INSTRUCTION_SIGNS: Final = (
     "you to ", "when i ", "when you ", "y time ", "h time ", "unless ", "stop ", "quit ",
     "enough of", "no more ", "n't ", "do not ", "longer ", "answer ", "avoid ", "cite ",
     "explain ", "format ", "give ", "keep ", "make ", "quote ", "reply ", "respond ",
-    "round ", "show ", "spell ", "speak ", "talk ", "use ", "write ",
+    "round ", "show ", "spell ", "speak ", "talk ", "use ", "write ", "sh is ", "ch is ",
+    "an is ", "ese is ", " would be ", "back to ", "switch to ", "next time", "forget ",
 )  # fmt: skip
 # Where an instruction may begin, in how many places it is looked for, and how far it is read from
 # each: a text of marks and half instructions must not take long to write.
@@ -221,10 +246,20 @@ _STARTS_MAX: Final = 40
 _INSTRUCTION_CHARS_MAX: Final = 300
 _STARTS: Final = deferred_pattern(r"[.!?;:\n]\s?")
 _FIRST_LETTERS: Final = deferred_pattern(r"[.!?;:\n]\s?([a-z]*)")
+_ENDS: Final = (".", "!", "?", ":", ";", ",", "…")
 _SENTENCE_ENDS: Final = deferred_pattern(r"[.!?](?=\s|$)|\n")
+# Texts that tell anybody what to do: what they say is no wish of who quotes them.
+_TEXTS: Final = (
+    r"(?:article|book|changelog|comment|compiler|console|docs?|documentation|error|guide|handbook|"
+    r"hint|linter|log|logs|manual|message|output|page|readme|runbook|spec|test|tests|tutorial|"
+    r"warning|wiki)(?:\.md)?"
+)
 # What somebody else said: a verb of saying, and a mark that parts it from what was said.
 _SAYING: Final = deferred_pattern(
-    r"\b(?:said|says|(?<!unless )told|wrote|writes|replied|joked|reported|read)\b|\breports[.!]?$",
+    r"\b(?:said|says|(?<!unless )told|wrote|writes|replied|joked|reported|read)\b|\breports[.!]?$"
+    rf"|\b{_TEXTS} (?:advises?|claims?|complains?|prints?|reads?|recommends?|say|shows?|states?|"
+    r"suggests?|tells?|warns?)\b"
+    rf"|\b(?:according to|as per|from) (?:the|its|their) (?:\w+ )?{_TEXTS}\b",
     re.IGNORECASE,
 )
 _QUOTING: Final = (":", ",", '"', "“", "”")
@@ -241,47 +276,51 @@ def is_standing(text: str, role: str | None = None) -> bool:
     """Whether a text says what its author wants from now on."""
     if role in _NOT_INSTRUCTING:
         return False
-    find = _find_short_sentence if len(text) <= _CACHED_CHARS_MAX else _find_sentence
-    return find(text) is not None
+    find = _has_short_sentence if len(text) <= _CACHED_CHARS_MAX else _has_sentence
+    return find(text)
 
 
 def find_standing(text: str, role: str | None = None) -> str | None:
-    """Return the sentence that says what its author wants from now on; None if none does."""
-    return None if role in _NOT_INSTRUCTING else _find_sentence(text)
-
-
-def _find_sentence(text: str) -> str | None:
-    if len(text) > _CHARS_MAX:
+    """Return the sentences that say what their author wants from now on; None if none does."""
+    if role in _NOT_INSTRUCTING:
         return None
+    found = sorted(set(_find_sentences(text)))
+    sentences = [text[begin:end].strip() for begin, end in found]
+    # Lines of a list may end without a mark.
+    ended = (each if each.endswith(_ENDS) else f"{each};" for each in sentences[:-1])
+    return " ".join([*ended, *sentences[-1:]]) or None
+
+
+def _has_sentence(text: str) -> bool:
+    return next(_find_sentences(text), None) is not None
+
+
+def _find_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the sentences are that say what lasts, some of them several times."""
+    if len(text) > _CHARS_MAX:
+        return
     for found in _find_candidates(text):
-        sentence = _sentence_around(text, found.start(), found.end())
-        if not _is_reported(sentence):
-            return sentence
-    return None
+        begin, end = _sentence_around(text, found.start(), found.end())
+        if not _is_reported(text, begin, end):
+            yield begin, end
 
 
-def _find_candidates(text: str) -> list[re.Match[str]]:
-    """Return what reads like an instruction or a preference, in the order of the text."""
+def _find_candidates(text: str) -> Iterator[re.Match[str]]:
+    """Yield what reads like a preference, an instruction or a rule."""
     # A pattern knows more pairs of small and capital letters than `lower` does.
     is_plain, small = text.isascii(), text.lower()
-    found: list[re.Match[str]] = []
     if not is_plain or _may_have_preference(small):
-        found += _PREFERENCE_PATTERN.finditer(text)
+        yield from _PREFERENCE_PATTERN.finditer(text)
     # With a mark and its space before the text: a pattern that allows for the beginning takes three
     # times as long.
     words = _FIRST_LETTERS.findall(". " + small)
     if not is_plain or _may_have_instruction(small, words):
-        found += (
-            match
-            for start in _starts_of(text)
-            if (match := _INSTRUCTION_PATTERN.match(text, start, start + _INSTRUCTION_CHARS_MAX))
-            and not _is_asked(text, match)
-        )
-    if found:
-        return sorted(found, key=lambda match: match.start())
-    if rules.FIRST_WORDS.isdisjoint(words):
-        return found
-    return _find_rules(text, small, words)
+        for start in _starts_of(text):
+            found = _INSTRUCTION_PATTERN.match(text, start, start + _INSTRUCTION_CHARS_MAX)
+            if found and not _is_asked(text, found):
+                yield found
+    if not rules.FIRST_WORDS.isdisjoint(words):
+        yield from _find_rules(text, small, words)
 
 
 def _find_rules(text: str, small: str, words: Sequence[str]) -> list[re.Match[str]]:
@@ -310,27 +349,33 @@ def _may_have_instruction(small: str, words: Sequence[str]) -> bool:
 
 
 def _is_asked(text: str, found: re.Match[str]) -> bool:
-    sentence = _sentence_around(text, found.start(), found.end())
+    begin, end = _sentence_around(text, found.start(), found.end())
+    sentence = text[begin:end].strip()
     if sentence.endswith("?") and not _TAGGED.search(sentence):
         return True
     return _INVERTED.match(sentence) is not None
 
 
-def _is_reported(sentence: str) -> bool:
+def _is_reported(text: str, begin: int, end: int) -> bool:
+    """Whether a sentence says what somebody else wants, as it or the line above it tells."""
+    sentence = text[begin:end]
+    above = text[:begin].rstrip()
+    if above.endswith(":"):
+        sentence = f"{above[above.rfind(chr(10)) + 1 :]} {sentence}"
     return any(mark in sentence for mark in _QUOTING) and _SAYING.search(sentence) is not None
 
 
-def _sentence_around(text: str, begin: int, end: int) -> str:
-    """Return the sentence that a part of a text stands in."""
+def _sentence_around(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Return where the sentence is that a part of a text stands in."""
     ends = (each.end() for each in _SENTENCE_ENDS.finditer(text, 0, begin + 1))
     first = max(ends, default=0)
     last = _SENTENCE_ENDS.search(text, max(end - 1, first))
-    return text[first : last.end() if last else len(text)].strip()
+    return first, last.end() if last else len(text)
 
 
 # What was written on a branch, or in a transaction, is written again when it is merged. As many as
 # have their terms cached.
-_find_short_sentence = cache_texts(2 * limits.ITEMS_MAX)(_find_sentence)
+_has_short_sentence = cache_texts(2 * limits.ITEMS_MAX)(_has_sentence)
 
 
 def _has_any(small: str, signs: Sequence[str]) -> bool:

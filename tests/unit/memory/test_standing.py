@@ -233,6 +233,66 @@ NO_RULES = [
     "never gonna give you up",
     "You should never meet your heroes.",
 ]
+# What ends or changes what was wanted before.
+CHANGES = [
+    "English is fine from now on, you can stop answering in Danish.",
+    "English would be fine again.",
+    "You can stop answering in Danish.",
+    "Stop talking in Danish.",
+    "Please answer in English again.",
+    "Use tabs again, please.",
+    "Back to English, please.",
+    "Switch back to English",
+    "You don't have to answer in Danish any more.",
+    "You no longer need to answer in Danish.",
+    "Forget the rule about tabs.",
+    "Deploy on Tuesdays only, please.",
+    "We deploy on Thursdays only.",
+    "Only release on Mondays and Wednesdays",
+    "Don't deploy on Fridays.",
+    "No deploys to production on weekends.",
+    "Next time, run the tests before you say it's done.",
+    "Next time you open a pull request, add a label.",
+    "And don't use print for logging, structlog only.",
+    "But avoid global variables.",
+]
+# What is said in such words and ends nothing.
+NO_CHANGES = [
+    "English is fine in the report.",
+    "English is a Germanic language.",
+    "Stop the Danish server.",
+    "You can stop the server.",
+    "Can you answer in English again?",
+    "Show the examples again.",
+    "Switch to English in the settings, then read the label.",
+    "Forget the meeting.",
+    "We deploy on Thursday only.",
+    "The app deploys on Tuesdays only.",
+    "We deployed on Tuesdays only.",
+    "Next time we meet, call me.",
+    "Next time the worker dies, I quit.",
+    "And don't use it.",
+]
+# What somebody read, and what a program printed.
+QUOTED = [
+    "The docs say: never run this in production.",
+    "The docs say:\n\nNever run this in production.",
+    "The readme says: always run make first.",
+    "According to the manual: always close the file.",
+    "The linter complains: don't use print for logging.",
+    "Its error message shows: always call close.",
+]
+
+
+@pytest.mark.parametrize("text", CHANGES)
+def test_what_changes_an_instruction_is_one(text: str) -> None:
+    assert is_standing(text)
+    assert is_standing(f"Thanks! {text}")
+
+
+@pytest.mark.parametrize("text", [*NO_CHANGES, *QUOTED])
+def test_what_is_said_in_words_of_a_change_or_quoted_is_none(text: str) -> None:
+    assert not is_standing(text)
 
 
 @pytest.mark.parametrize("text", RULES)
@@ -272,6 +332,22 @@ def test_the_sentence_that_says_it_is_found() -> None:
     assert find_standing(text) == "I prefer small commits!"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "Keep answers short. The build broke. Never touch the migrations. Use tabs, not spaces.",
+            "Keep answers short. Never touch the migrations. Use tabs, not spaces.",
+        ),
+        ("Never use tabs\nThe build broke\nCall me Rob", "Never use tabs; Call me Rob"),
+        ("I prefer tabs, and I prefer tea.", "I prefer tabs, and I prefer tea."),
+        ("The docs say: never reboot. Always use tabs.", "Always use tabs."),
+    ],
+)
+def test_all_sentences_that_say_it_are_found(text: str, found: str) -> None:
+    assert find_standing(text) == found
+
+
 def test_the_labelled_sentences_are_told_apart() -> None:
     """Half of them chose the patterns; before, precision was .71 and recall .25 on the other."""
     rows = [orjson.loads(line) for line in LABELLED.read_bytes().splitlines()]
@@ -299,7 +375,7 @@ def test_what_spares_the_rules_hides_nothing_from_them(monkeypatch: pytest.Monke
     draw = random.Random(7)
     words = [*" ".join(RULES).split(), ". ", "\n", "?"]
     mixed = [" ".join(draw.choices(words, k=draw.randint(2, 12))) for _ in range(3_000)]
-    texts = [*RULES, *NO_RULES, *rows, *mixed, *(text.upper() for text in rows)]
+    texts = [*RULES, *CHANGES, *NO_RULES, *rows, *mixed, *(text.upper() for text in rows)]
     found = [find_standing(text) for text in texts]
 
     monkeypatch.setattr(rules, "_has_any", lambda _small, _parts: True)
@@ -311,7 +387,7 @@ def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     draw = random.Random(7)
     labelled = [orjson.loads(line)["text"] for line in LABELLED.read_bytes().splitlines()]
     words = [
-        *" ".join([*STANDING, *WAYS, *ORDERS]).split(),
+        *" ".join([*STANDING, *WAYS, *ORDERS, *CHANGES]).split(),
         "henceforth",
         "double-check",
         ". ",
@@ -324,7 +400,7 @@ def test_what_spares_the_patterns_hides_nothing_from_them() -> None:
     # Beyond ASCII the patterns are always tried.
     missed = [
         text
-        for text in [*STANDING, *WAYS, *ORDERS, *NO_ORDERS, *labelled, *mixed]
+        for text in [*STANDING, *WAYS, *ORDERS, *CHANGES, *NO_ORDERS, *labelled, *mixed]
         if is_standing(text) != is_standing(text + "\n\u00e9")
     ]
 
