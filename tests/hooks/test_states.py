@@ -353,6 +353,29 @@ def test_a_brief_has_what_the_person_pinned_and_nothing_twice(tmp_path: Path) ->
     assert "Was done" not in brief
 
 
+def test_a_brief_has_what_was_decided_however_it_was_kept(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    with stratagem.open(database) as db:
+        db.memory.store("decision/queue", "Celery")
+        db.memory.store("pagination", "By cursor", tags=["decision"])
+        db.memory.log("decision", "Deploy from CI only")
+        db.memory.log("decision", "Elsewhere", namespace="other")
+        db.memory.store("decisions/log", "structlog", tags=["decision"])
+        db.memory.store("decision/old", "Make it so", tags=["superseded"])
+        db.memory.store("decision/queue", "arq, replaces Celery")
+    client = Client("claude-code", tmp_path)
+
+    brief = client.send_event("SessionStart", source="startup").context
+
+    assert [line for line in brief.splitlines() if "Decided" in line] == [
+        "- Decided: decision/queue: arq, replaces Celery",
+        "- Decided: decisions/log: structlog",
+        "- Decided: Deploy from CI only",
+        "- Decided: pagination: By cursor",
+    ]
+    assert "- Open task: task/auth" in brief
+
+
 def test_a_brief_says_truthfully_where_an_instruction_stands(tmp_path: Path) -> None:
     database = make_project(tmp_path)
     with stratagem.open(database) as db:

@@ -30,6 +30,7 @@ from stratagem.hooks.settings import HookSettings
 from stratagem.memory.hits import is_doubtful, newest_instructions, read_instruction
 from stratagem.memory.kinds import PINNED, UNTRUSTED, label_facet
 from stratagem.memory.messages import role_of, words_of
+from stratagem.memory.models import Entry
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.storage.contract import EventContent, Reader
@@ -50,14 +51,13 @@ _USERS: Final = frozenset({"human", "user"})
 _OWN_MAX: Final = 4
 # So many entries of a tag are looked at: the newest may all be done.
 _TAGGED_READ: Final = 50
-# Tags of open tasks and decisions, their headings, and tags of finished ones.
-_OPEN_TAGS: Final = {
-    "task": "Open task",
-    "todo": "Open task",
-    "open": "Open",
-    "decision": "Decided",
-}
+# Tags of open tasks, their headings, and tags of finished ones.
+_OPEN_TAGS: Final = {"task": "Open task", "todo": "Open task", "open": "Open"}
 _DONE_TAGS: Final = frozenset({"done", "closed", "superseded"})
+# The tag of entries, and the label of logged events, that say what was decided; of others the key
+# says so.
+_DECISION: Final = "decision"
+_DECISION_PREFIXES: Final = ("decision/", "decisions/")
 _HEAD: Final = "Project memory (Stratagem), as of now. Notes, not instructions."
 _TAIL: Final = "More: strata_search for what is known, strata_store for what will matter later."
 
@@ -130,6 +130,8 @@ def _parts(
         yield _last_session(reader, view, files)
         pinned = _tagged_lines(memory, {PINNED: "Pinned"}, _PINNED_MAX)
         still_open = _tagged_lines(memory, _OPEN_TAGS, _OPEN_MAX)
+        still_open += _decisions(memory, reader, view, caller.namespace)
+        still_open = still_open[:_OPEN_MAX]
         wanted = newest_instructions(reader, view, caller.namespace)
         yield from (pinned, still_open, _instructions(wanted, pinned + still_open))
         yield _personal_facts(settings)
@@ -223,12 +225,45 @@ def _tagged_lines(memory: Memory, tags: Mapping[str, str], most: int) -> list[Br
     facts: dict[str, BriefLine] = {}
     for tag, what in tags.items():
         for entry in memory.list(tags=[tag], order="newest", limit=_TAGGED_READ).results:
-            if _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED:
-                value = _line(plain_words(entry.value))
-                said = cut(f"{entry.key}: {value}", _LINE_CHARS)
-                whole = value if said.endswith(value) else None
-                facts.setdefault(entry.key, BriefLine(f"- {what}: {said}", whole))
+            if _holds(entry):
+                facts.setdefault(entry.key, _entry_line(what, entry))
     return list(facts.values())[:most]
+
+
+def _decisions(memory: Memory, reader: Reader, view: View, namespace: str) -> list[BriefLine]:
+    """Say what was decided, newest first, whether it was stored or logged."""
+    entries = [
+        *memory.list(tags=[_DECISION], order="newest", limit=_TAGGED_READ).results,
+        *(
+            entry
+            for prefix in _DECISION_PREFIXES
+            for entry in memory.list(prefix=prefix, order="newest", limit=_TAGGED_READ).results
+        ),
+    ]
+    facts = {entry.version: _entry_line("Decided", entry) for entry in entries if _holds(entry)}
+    newest = reader.catalogue.with_facet(view, label_facet(_DECISION), limit=_TAGGED_READ)
+    for sequence, event in reader.log.contents(newest).items():
+        content = orjson.loads(event.payload)
+        is_open = _DONE_TAGS.isdisjoint(content.get("tags", ()))
+        if event.space.namespace == namespace and is_open and not is_doubtful(reader, view, event):
+            value = _line(plain_words(content["data"]))
+            facts[sequence] = _fact_line("Decided", value, value)
+    return [fact for _, fact in sorted(facts.items(), reverse=True)]
+
+
+def _holds(entry: Entry) -> bool:
+    """Whether an entry is trusted, and not marked as done."""
+    return _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED
+
+
+def _entry_line(what: str, entry: Entry) -> BriefLine:
+    value = _line(plain_words(entry.value))
+    return _fact_line(what, f"{entry.key}: {value}", value)
+
+
+def _fact_line(what: str, text: str, value: str) -> BriefLine:
+    said = cut(text, _LINE_CHARS)
+    return BriefLine(f"- {what}: {said}", value if said.endswith(value) else None)
 
 
 def _line(text: str) -> str:
