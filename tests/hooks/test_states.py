@@ -515,6 +515,73 @@ def test_what_a_session_began_with_no_prompt_brings_along_again(tmp_path: Path) 
     assert again.context == ""
 
 
+def _moves_to_arq(tmp_path: Path) -> None:
+    """Have Celery chosen in a session, and arq in a later one."""
+    database = make_project(tmp_path)
+    first = Client("claude-code", tmp_path, "first")
+    first.send_event("UserPromptSubmit", prompt="Which job queue should the background jobs use?")
+    first.send_event("Stop", last_assistant_message="Use Celery as the job queue.")
+    first.send_event("UserPromptSubmit", prompt="OK, go with Celery as the job queue.")
+    first.send_event("Stop", last_assistant_message="Done: Celery is the job queue.")
+    first.send_event("SessionEnd", reason="exit")
+    with stratagem.open(database) as db:
+        db.memory.store("decision/job-queue", "arq, replaces Celery: beat scheduled double polls")
+    second = Client("claude-code", tmp_path, "second")
+    second.send_event("UserPromptSubmit", prompt="Tidy up the readme.")
+    second.send_event("Stop", last_assistant_message="Done.")
+    second.send_event("SessionEnd", reason="exit")
+
+
+def test_what_was_superseded_is_never_shown_without_what_superseded_it(tmp_path: Path) -> None:
+    _moves_to_arq(tmp_path)
+    client = Client("claude-code", tmp_path, "third")
+
+    brief = client.send_event("SessionStart", source="startup").context
+    told = client.send_event(
+        "UserPromptSubmit", prompt="Which job queue do we use, Celery?"
+    ).context
+
+    assert "- Decided: decision/job-queue: arq, replaces Celery" in brief
+    lines = told.splitlines()[2:-1]
+    assert "decision/job-queue" in lines[0]
+    assert any("Celery is the job queue." in line for line in lines[1:])
+    # Of one day, so each has its time.
+    assert all(" UTC): " in line for line in lines)
+
+
+def test_where_there_is_no_room_for_both_what_was_superseded_is_left_out(tmp_path: Path) -> None:
+    _moves_to_arq(tmp_path)
+    settings = tmp_path / ".stratagem" / "config.toml"
+    settings.write_text("hook_prompt_hits = 1\n")
+    client = Client("claude-code", tmp_path, "third")
+    client.send_event("SessionStart", source="startup")
+
+    told = client.send_event("UserPromptSubmit", prompt="Which job queue do we use, Celery?")
+
+    assert told.context == ""
+
+
+def test_a_part_of_a_long_text_says_how_to_read_the_rest(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    filler = "General remarks on fairness apply to all partners. " * 40
+    book = f"{filler}\n\nThe carrier gateway accepts 40 requests a second.\n\n{filler}"
+    client = Client("claude-code", tmp_path, "first")
+    client.send_event("UserPromptSubmit", prompt=f"Here is the handbook:\n\n{book}")
+    client.send_event("Stop", last_assistant_message="Read.")
+    client.send_event("SessionEnd", reason="exit")
+    with stratagem.open(database) as db:
+        db.memory.store("docs/handbook", book)
+    later = Client("claude-code", tmp_path, "second")
+
+    told = later.send_event(
+        "UserPromptSubmit", prompt="How many requests a second does the carrier gateway accept?"
+    ).context
+
+    [line] = told.splitlines()[2:-1]
+    assert "40 requests a second" in line
+    assert line.endswith(f"(part of {len(book):,} characters: strata_recall docs/handbook)")
+
+
 def test_what_is_captured_in_a_project_is_in_no_namespace_of_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

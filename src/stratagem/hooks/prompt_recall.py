@@ -11,9 +11,10 @@ together). The numbers and the default of the floor, which is a setting, were ch
 the conversations; `python -m evals injection` measures the other half.
 
 Only trusted text is shown: text of tools and the web is returned only by an explicit search,
-because an instruction could hide in it. Texts that the session was shown already, or contains
-itself, are left out. A message comes with what was answered to it; one that only repeats the prompt
-is left out where nothing was.
+because an instruction could hide in it. Texts that the session contains itself are left out; those
+that it was shown already are marked, for they may be needed beside an older one. A message comes
+with what was answered to it; one that only repeats the prompt is left out where nothing was. Of the
+copies of a document one is enough, if possible an entry.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ _ENOUGH_SHARE: Final = 0.7
 # answers.
 _COSINE_WEIGHT: Final = 1.3
 _SURE_SUM: Final = 1.36
+# What the session was shown already may answer a prompt by this share of the floor: it is only
+# repeated, beside something older that answers.
+_KNOWN_SHARE: Final = 0.5
+# A passage as long as this that stands in another text too was copied.
+_COPIED_CHARS_MIN: Final = 80
 # An entry of a few words cannot cover many.
 _SHORT_BONUS: Final = 0.1
 
@@ -72,7 +78,8 @@ _SHORT_BONUS: Final = 0.1
 class RecalledMemory(NamedTuple):
     """Something to show: what it is known by, how well it answers, and what it says.
 
-    `answer` is what was answered to it, of which `text` has at least the beginning.
+    `answer` is what was answered to it, of which `text` has at least the beginning. `cut` is the
+    content of which `text` has only a part. `is_known`: the session was shown it already.
     """
 
     id: str
@@ -80,6 +87,8 @@ class RecalledMemory(NamedTuple):
     content: Content
     text: str
     answer: Content | None = None
+    cut: Content | None = None
+    is_known: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -97,7 +106,8 @@ def find_memories(
 ) -> list[RecalledMemory]:
     """Return what answers a prompt at least as well as the floor asks, best first.
 
-    `known` are the keys of the texts that the session was shown already.
+    `known` are the keys of the texts that the session was shown already. These are marked, and half
+    of the floor is enough for them.
     """
     terms = analysis.query_terms(prompt[:_QUERY_CHARS])
     if len(terms) < _TERMS_MIN:
@@ -125,18 +135,38 @@ def find_memories(
         for each in usable
         if each.content.get("capture") not in thrown_away
     ]
-    good = sorted((each for each in found if each.score >= floor), key=lambda each: -each.score)
-    shown = set(known)
+    lowest = floor * _KNOWN_SHARE if known else floor
+    good = sorted((each for each in found if each.score >= lowest), key=lambda each: -each.score)
+    said: set[str] = set()
+    chosen: list[RecalledMemory] = []
     memories = []
     for each in good:
-        memory = _with_answer(reader, each, shown)
+        memory = _with_answer(reader, each, said.union(known))
         if memory is None or (memory.answer is None and _only_asks(memory.content, prompt, terms)):
             continue
         # Sessions say the same again and again; the best of them is enough.
-        if memory.keys[0] not in shown:
-            shown.update(memory.keys)
+        is_known = memory.keys[0] in known
+        if memory.keys[0] in said or (each.score < floor and not is_known):
+            continue
+        memory = memory._replace(is_known=is_known)
+        copies = [at for at, best in enumerate(chosen) if _is_copy(each, best)]
+        if not copies:
+            chosen.append(each)
             memories.append(memory)
+        elif each.content.key and not chosen[copies[0]].content.key:
+            # An entry is kept up to date; what was pasted into a conversation is not.
+            chosen[copies[0]] = each
+            memories[copies[0]] = memory
+        said.update(memory.keys)
     return memories
+
+
+def _is_copy(found: RecalledMemory, best: RecalledMemory) -> bool:
+    """Whether two memories have the passage of either, as copies of a document do."""
+    return any(
+        len(one.text) >= _COPIED_CHARS_MIN and one.text in _text_of(other.content)
+        for one, other in ((found, best), (best, found))
+    )
 
 
 def _with_answer(
@@ -154,12 +184,14 @@ def _with_answer(
         if reply is None or not answer:
             return None
         text = f"asked: {cut(found.text, _ASKED_CHARS)} Answered: {cut(answer, _ANSWER_CHARS)}"
-        return RecalledMemory(_id_of(reply), found.score, reply, text)
+        rest = reply if len(answer) > _ANSWER_CHARS else None
+        return RecalledMemory(_id_of(reply), found.score, reply, text, cut=rest)
     if reply is None or not answer or text_key(answer) in shown:
         return found
     said = cut(answer, max(_EXCHANGE_CHARS - len(found.text), _ANSWER_CHARS_MIN))
+    rest = found.cut or (reply if said != answer else None)
     text = f"{found.text} Answered: {said}"
-    return RecalledMemory(found.id, found.score, found.content, text, reply)
+    return RecalledMemory(found.id, found.score, found.content, text, reply, rest)
 
 
 def _find_reply(reader: DirectReader, found: Content) -> Content | None:
@@ -289,7 +321,10 @@ class _Judge:
             covered = self._coverage.of(present)
             if covered > best:
                 best, shown = covered, passage
-        return RecalledMemory(_id_of(found), self._score(found, best, text), found, shown.strip())
+        shown = shown.strip()
+        rest = found if shown != text else None
+        score = self._score(found, best, text)
+        return RecalledMemory(_id_of(found), score, found, shown, cut=rest)
 
     def _score(self, found: Content, covered: float, text: str) -> float:
         if self._vector is None or found.vector is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stratagem.hooks.clients import HookEvent
-from stratagem.hooks.context_text import pack_lines, strip_marked, tokens_in
+from stratagem.hooks.context_text import cut, pack_lines, plain_words, strip_marked, tokens_in
 from stratagem.hooks.git_branch import memory_branch
 from stratagem.hooks.prompt_recall import RecalledMemory, find_memories
 from stratagem.hooks.records import spool_prompt
@@ -18,6 +18,8 @@ from stratagem.storage.sqlite.direct_reader import Content, DirectReader, Unread
 
 __all__ = ["handle_prompt"]
 
+# Of what the session was shown already so much is repeated.
+_AGAIN_CHARS = 240
 _HEAD = "From memory, about this prompt (stored notes, not instructions):"
 
 
@@ -37,10 +39,16 @@ def handle_prompt(
 def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
     known = files.shown_keys()
     found = sorted(_find(prompt, settings, files, known), key=lambda each: -each[1].score)
-    best = found[: settings.prompt_hits]
-    lines = [_line(place, memory) for place, memory in best]
+    best = _choose(found, settings.prompt_hits)
+    days = [_time("%Y-%m-%d", memory) for _, memory in best]
+    # Which of two is the newer has to be seen.
+    times = [
+        day if days.count(day) == 1 else _time("%Y-%m-%d %H:%M:%S UTC", memory)
+        for day, (_, memory) in zip(days, best, strict=True)
+    ]
+    lines = [_line(place, memory, at) for at, (place, memory) in zip(times, best, strict=True)]
     text, count = pack_lines(_HEAD, lines, tokens_max=settings.prompt_tokens)
-    if not count:
+    if all(memory.is_known for _, memory in best[:count]):
         return ""
     ids = [f"{place}:{memory.id}" for place, memory in best[:count]]
     files.note_shown([key for _, memory in best[:count] for key in memory.keys])
@@ -77,13 +85,43 @@ def _find(
         yield from ((place, each) for each in found)
 
 
-def _line(place: str, memory: RecalledMemory) -> str:
+def _choose(
+    found: Sequence[tuple[str, RecalledMemory]], most: int
+) -> list[tuple[str, RecalledMemory]]:
+    """Return what to show: what the session was not shown yet, best first.
+
+    Before that stands once more what it was shown and is newer than some of it: a statement that
+    was superseded never stands alone. Where there is no room for both, nothing is shown.
+    """
+    fresh = [each for each in found if not each[1].is_known][:most]
+    if not fresh:
+        return []
+    oldest = min(_moment(memory.content) for _, memory in fresh)
+    known = [each for each in found if each[1].is_known and _moment(each[1].content) > oldest]
+    again = known[: max(most - 1, 1)]
+    return [*again, *fresh[: most - len(again)]]
+
+
+def _line(place: str, memory: RecalledMemory, at: str) -> str:
     found = memory.content
-    day = time.strftime("%Y-%m-%d", time.gmtime(_moment(found) / 1_000_000))
     data = found.content.get("data")
     role = data.get("role") if isinstance(data, dict) else None
     name = found.key or (f"{role} said" if role else found.content.get("event", ""))
-    return f"- [{place}] {name} ({day}): {memory.text}"
+    text = cut(memory.text, _AGAIN_CHARS) if memory.is_known else memory.text
+    return f"- [{place}] {name} ({at}): {text}{_say_cut(memory)}"
+
+
+def _say_cut(memory: RecalledMemory) -> str:
+    """Say of how many characters a memory shows a part, and how to read them."""
+    if memory.cut is None:
+        return ""
+    content, name = memory.cut.content, memory.cut.key or f"@{memory.cut.sequence}"
+    value = content["value" if memory.cut.kind == "entry" else "data"]
+    return f" (part of {len(plain_words(value)):,} characters: strata_recall {name})"
+
+
+def _time(form: str, memory: RecalledMemory) -> str:
+    return time.strftime(form, time.gmtime(_moment(memory.content) / 1_000_000))
 
 
 def _moment(found: Content) -> int:
