@@ -291,6 +291,31 @@ def test_of_megabytes_both_ends_are_kept_in_time(tmp_path: Path) -> None:
     assert "hunter22" not in shown
 
 
+def test_errors_in_the_middle_of_a_long_log_are_kept(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    client = Client("claude-code", tmp_path)
+    lines = [f"03:{number // 60:02}:{number % 60:02} worker INFO polled" for number in range(900)]
+    lines[400] = "03:06:40 worker ERROR TooManyConnections: password=hunter22 refused"
+    lines[401] = lines[400].replace("03:06:40", "03:06:41")
+    lines[450] = "03:07:30 worker INFO 12 polled, 0 failed"
+    lines[500] = "FATAL: the pool is closed"
+    log = "\n".join(lines)
+
+    client.send_event("UserPromptSubmit", prompt=f"Something died:\n{log}")
+
+    (kept,) = [json.loads(data) for data in _spooled(database)]
+    shown = kept[0]["data"]["content"]
+    assert len(log) > 20_000
+    assert len(shown) < 16_200
+    assert shown.startswith("Something died:\n")
+    assert shown.endswith("worker INFO polled")
+    _, first, second, _ = re.split(r"\n… \d+ characters left out …\n", shown)
+    assert first.startswith("03:06:40 worker ERROR TooManyConnections: password=")
+    assert second == "FATAL: the pool is closed"
+    assert "hunter22" not in shown
+    assert "0 failed" not in shown
+
+
 def _spooled(database: Path) -> list[bytes]:
     return [path.read_bytes() for path in Path(f"{database}-hooks/spool").glob("*.json")]
 

@@ -1,7 +1,8 @@
 """The captured records of a session: masked and bounded before they are written to a disk.
 
-Of a long text both ends are kept, where an error stands, and no more of it than that is masked: a
-command may print megabytes, and a hook has no time for them.
+Of a long text both ends are kept, where an error stands, and between them the lines that look like
+errors. Not all of it is searched for these or masked: a command may print megabytes, and a hook has
+no time for them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,20 @@ _OUTPUT_CHARS_MAX: Final = 4_000
 _ARGUMENT_CHARS_MAX: Final = 2_000
 # So much more of each end is masked than is kept: a secret that is cut in two is not recognised.
 _MARGIN_CHARS: Final = 20_000
+# Between the ends so much is searched for lines that look like errors. So many are kept, each cut,
+# in a quarter of the room.
+_SEARCHED_CHARS_MAX: Final = 400_000
+_ERRORS_MAX: Final = 20
+_ERROR_CHARS_MAX: Final = 300
+_ERROR_WORDS: Final = (
+    "error", "exception", "fatal", "critical", "failed", "failure", "panic", "traceback",
+)  # fmt: skip
+# What says that there were none: "0 failed", "errors=0".
+_NO_ERRORS: Final = (
+    " 0 error", " 0 fail", "no error", "no fail", "errors=0", "errors: 0", "failed=0", "failed: 0",
+)  # fmt: skip
+# Lines that differ in these alone say the same.
+_WITHOUT_DIGITS: Final = str.maketrans("", "", "0123456789")
 # The server under whichever name a client gives its tools.
 _OWN_TOOLS: Final = ("stratagem", "strata_")
 
@@ -48,7 +63,7 @@ def spool_message(
     """Keep a message of the user or of the assistant, without what was injected into it."""
     said = strip_marked(text)
     if said:
-        data = {"role": role, "content": mask_ends(said, _MESSAGE_CHARS_MAX, settings)}
+        data = {"role": role, "content": _mask_with_errors(said, _MESSAGE_CHARS_MAX, settings)}
         _spool(event, data, role, settings, files)
 
 
@@ -60,7 +75,7 @@ def spool_tool(event: HookEvent, settings: HookSettings, files: SessionFiles) ->
     data = {
         "tool": event.tool,
         "input": _arguments(event, settings),
-        "output": mask_ends(output, _OUTPUT_CHARS_MAX, settings),
+        "output": _mask_with_errors(output, _OUTPUT_CHARS_MAX, settings),
         "ok": not event.failed,
     }
     _spool("tool", data, "web" if event.of_web else "tool", settings, files)
@@ -68,17 +83,59 @@ def spool_tool(event: HookEvent, settings: HookSettings, files: SessionFiles) ->
 
 def mask_ends(text: str, chars_max: int, settings: HookSettings) -> str:
     """Return a text without secrets: all of it, or its beginning and its end."""
+    return _mask_parts(text, chars_max, settings, errors_chars=0)
+
+
+def _mask_with_errors(text: str, chars_max: int, settings: HookSettings) -> str:
+    """Return a text without secrets: all of it, or its ends and errors between them."""
+    return _mask_parts(text, chars_max, settings, errors_chars=chars_max // 4)
+
+
+def _mask_parts(text: str, chars_max: int, settings: HookSettings, *, errors_chars: int) -> str:
     half = chars_max // 2
     seen = half + _MARGIN_CHARS
     if len(text) <= 2 * seen:
-        begin = end = mask_text(text, settings)
-        if len(begin) <= chars_max:
-            return begin
-        left_out = len(begin) - 2 * half
+        text = begin = end = mask_text(text, settings)
+        if len(text) <= chars_max:
+            return text
     else:
         begin, end = mask_text(text[:seen], settings), mask_text(text[-seen:], settings)
-        left_out = len(text) - 2 * half
-    return f"{begin[:half]}\n… {left_out} characters left out …\n{end[-half:]}"
+    small = half - errors_chars // 2
+    errors = _errors_in(text[small : len(text) - small], errors_chars, settings)
+    if errors:
+        half = small
+    kept, at = [begin[:half]], 0
+    for place, line in errors:
+        kept += [_left_out(place - at), line]
+        at = place + len(line)
+    return "\n".join([*kept, _left_out(len(text) - 2 * half - at), end[-half:]])
+
+
+def _errors_in(text: str, chars_max: int, settings: HookSettings) -> list[tuple[int, str]]:
+    """Return the lines of a text that look like errors, masked, and where each begins."""
+    found: dict[str, tuple[int, str]] = {}
+    at = 0
+    for line in text[:_SEARCHED_CHARS_MAX].splitlines(keepends=True) if chars_max else ():
+        alike = line.translate(_WITHOUT_DIGITS) if _tells_error(line) else ""
+        if alike and alike not in found:
+            shown = mask_text(line[:_MARGIN_CHARS].strip(), settings)[:_ERROR_CHARS_MAX]
+            chars_max -= len(shown)
+            if chars_max < 0 or len(found) == _ERRORS_MAX:
+                break
+            found[alike] = (at, shown)
+        at += len(line)
+    return list(found.values())
+
+
+def _tells_error(line: str) -> bool:
+    small = line.lower()
+    return any(word in small for word in _ERROR_WORDS) and not any(
+        word in small for word in _NO_ERRORS
+    )
+
+
+def _left_out(count: int) -> str:
+    return f"… {count} characters left out …"
 
 
 def _arguments(event: HookEvent, settings: HookSettings) -> str:
