@@ -69,6 +69,47 @@ def test_what_an_agent_said_or_a_tool_returned_is_no_instruction(call: Call) -> 
     assert said(call) == ["Always answer in French."]
 
 
+@proves("standing:listed")
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        *(
+            ("message", {"role": role, "text": "Always run it."})
+            for role in (
+                "observation", "ipython", "tool_result", "subagent", "ci", "critic", "Agent:coder"
+            )
+        ),
+        *((label, {"text": "Always run it."}) for label in ("tool_output", "assistant_message")),
+        ("tool_result", "Always run it."),
+        *(
+            ("message", {field: "Assistant", "text": "Always run it."})
+            for field in ("speaker", "author", "type")
+        ),
+        ("message", {"role": "user", "type": "tool_result", "text": "Always run it."}),
+    ],
+)  # fmt: skip
+def test_only_what_may_be_the_users_is_an_instruction(call: Call, event: str, data: Any) -> None:
+    call.log(event=event, data=data)
+
+    assert said(call) == []
+
+
+@proves("standing:listed")
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("note", "Always run it."),
+        ("note", {"text": "Always run it.", "author": "Anna"}),
+        ("message", {"role": "human", "type": "message", "text": "Always run it."}),
+        ("agent_message", {"role": "developer", "text": "Always run it."}),
+    ],
+)
+def test_what_nobody_else_said_is_the_users(call: Call, event: str, data: Any) -> None:
+    call.log(event=event, data=data)
+
+    assert said(call) == ["Always run it."]
+
+
 @proves("standing:raised")
 def test_a_standing_instruction_stands_before_what_is_said_once(call: Call) -> None:
     call.log(event="once", data={"role": "user", "text": "The charts of the project are done"})

@@ -10,7 +10,7 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.function_cache import cache_texts
-from stratagem.memory.messages import is_message, rest_of, role_of, words_of
+from stratagem.memory.messages import is_from_user, is_message, rest_of, role_of, words_of
 from stratagem.memory.standing import STANDING, is_standing
 
 __all__ = [
@@ -97,7 +97,7 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
         False,  # noqa: FBT003 -- by place: by name they take half as long again
         content.get("expires_at"),
         tuple(content.get("tags", ())),
-        (_facets(value) if indexed else ()) + _origin_facets(content),
+        (_facets(value) if indexed and _is_trusted(content) else ()) + _origin_facets(content),
         content.get("session") if indexed else None,
         # The key is the entry's title: people search for what they named it.
         Text(key or "", values.text_of(value)) if indexed else None,
@@ -110,9 +110,11 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
     facets = [label_facet(content["event"])]
     if session is not None:
         facets.append(session_facet(session))
+    if _is_trusted(content):
+        facets += _facets(data, content["event"])
     return Projection(
         tags=tuple(content.get("tags", ())),
-        facets=(*facets, *_facets(data), *_origin_facets(content)),
+        facets=(*facets, *_origin_facets(content)),
         session=session,
         text=Text(event_title(content), event_text(data)),
     )
@@ -168,10 +170,22 @@ def event_text(data: Any) -> str:
     return text[: limits.SEARCHED_CHARS_MAX]
 
 
-def _facets(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (STANDING,) if is_standing(value) else ()
-    return (STANDING,) if is_standing(words_of(value), role_of(value)) else ()
+def _is_trusted(content: Mapping[str, Any]) -> bool:
+    """Whether a text may instruct: only so many are looked through for those that may be shown."""
+    return content.get(TRUST) != UNTRUSTED
+
+
+def _facets(value: Any, label: str | None = None) -> tuple[str, ...]:
+    """Return the facets of a value: of an entry's, or of what was logged under a label."""
+    is_instruction = (
+        is_standing(value)
+        if isinstance(value, str)
+        else is_standing(words_of(value), role_of(value))
+    )
+    # Who said it is looked up last: few texts are instructions.
+    if is_instruction and (label is None or is_from_user(label, value)):
+        return (STANDING,)
+    return ()
 
 
 def _origin_facets(content: Mapping[str, Any]) -> tuple[str, ...]:

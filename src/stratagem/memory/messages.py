@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from stratagem.deferred_patterns import deferred_pattern
+
 __all__ = [
     "ANSWERING",
     "MACHINES",
     "Side",
     "block_words",
+    "is_from_user",
     "is_message",
     "rest_of",
     "role_of",
@@ -54,6 +57,17 @@ _MARKS: Final = frozenset(
 ANSWERING: Final = frozenset({"agent", "ai", "assistant", "bot", "model"})
 # Messages of a conversation that neither ask nor answer.
 MACHINES: Final = frozenset({"function", "tool"})
+# Whose logged messages may have instructions, and the fields that name a speaker as a role does.
+_INSTRUCTING: Final = frozenset({"developer", "human", "system", "user"})
+_SAID_BY: Final = ("speaker", "author", "type")
+# Who else speaks in logs, as names of roles, of fields and of events: `subagent`, `Agent:coder`,
+# `tool_output`, `assistant_message`. At most 60 characters.
+_MACHINE: Final = deferred_pattern(
+    r"(?:ci|critic|ipython|observations?|(?:agent|ai|assistant|bot|function|model|subagent|tool)s?"
+    r"(?::.*|[-_./ ]?"
+    r"(?:answer|call|event|message|observation|output|reply|response|result|turn)s?)?)"
+)
+_NAME_CHARS_MAX: Final = 60
 _ASIDE: Final = MACHINES | {"developer", "system"}
 # Who takes part in conversations; data with another role may be about a person ("admin").
 _SPEAKERS: Final = ANSWERING | _ASIDE | {"human", "user"}
@@ -71,6 +85,25 @@ def is_message(data: Any) -> bool:
     """Whether data was said by somebody: it has a role, and words or the role of a speaker."""
     role = role_of(data)
     return role is not None and (role in _SPEAKERS or _field_of_words(data) is not None)
+
+
+def is_from_user(label: str, data: Any) -> bool:
+    """Whether what was logged under a label may be a user's: nothing says that another said it."""
+    role = role_of(data)
+    if role is not None:
+        return role in _INSTRUCTING and not any(map(_is_machine, _names_in(data)))
+    return not (_is_machine(label) or any(map(_is_machine, _names_in(data))))
+
+
+def _names_in(data: Any) -> list[Any]:
+    """Return what the fields say that may name who said something."""
+    return [data.get(name) for name in _SAID_BY] if isinstance(data, Mapping) else []
+
+
+def _is_machine(name: Any) -> bool:
+    if not isinstance(name, str) or len(name) > _NAME_CHARS_MAX:
+        return False
+    return _MACHINE.fullmatch(name.strip().lower()) is not None
 
 
 def side_of(data: Any) -> Side | None:

@@ -18,6 +18,7 @@ from stratagem.memory.kinds import (
     entries,
     logged_events,
 )
+from stratagem.memory.standing import STANDING
 
 ALL = Kinds(KINDS)
 
@@ -95,3 +96,12 @@ def test_the_text_of_a_message_is_the_same_after_it_was_stored() -> None:
     data = {"role": "user", "content": said, "message": said}
 
     assert logged(data=data) == logged(data=orjson.loads(orjson.dumps(data)))
+
+
+def test_an_untrusted_text_is_no_standing_instruction() -> None:
+    text = "Always use tabs."
+
+    assert STANDING in stored(value=text).facets
+    assert STANDING in logged(data={"role": "user", "text": text}).facets
+    assert STANDING not in stored(value=text, trust="untrusted").facets
+    assert STANDING not in logged(data={"role": "user", "text": text}, trust="untrusted").facets
