@@ -15,8 +15,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Final
+from itertools import accumulate, islice
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 from stratagem import limits
 from stratagem.answers import (
@@ -225,16 +226,25 @@ def read_both(name: str, arguments: Mapping[str, Any], project: Call, personal: 
     return _list(arguments, project, personal)
 
 
+# Whether a hit says nothing new, and how well it answers.
+_Place: TypeAlias = tuple[bool, float]
+
+
 class _Hits(NamedTuple):
     """The next hits of one memory, and its first and its last answer.
 
-    `total` is how many hits it has, where these are the last.
+    `total` is how many hits it has, where these are the last. `places` say where each hit comes.
     """
 
     hits: list[Answer]
     first: Answer
     last: Answer
     total: int
+    places: list[_Place]
+
+    def placed(self) -> Iterator[tuple[_Place, Answer]]:
+        """Yield the hits with their places."""
+        return zip(self.places, self.hits, strict=True)
 
 
 def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answer:
@@ -245,8 +255,8 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     with whole():
         of_project = _hits_after(project, arguments, begins[0], k, _PROJECT)
         of_person = _hits_after(personal, arguments, begins[1], k, PERSONAL)
-    both = heapq.merge(of_project.hits, of_person.hits, key=_place_of)
-    hits = list(islice(both, k))
+    both = heapq.merge(of_project.placed(), of_person.placed(), key=itemgetter(0))
+    hits = [hit for _, hit in islice(both, k)]
     left = len(of_project.hits) + len(of_person.hits) > len(hits)
     more = left or any(each.last.get("next") for each in (of_project, of_person))
 
@@ -284,30 +294,39 @@ def _read_places(cursor: str | None) -> tuple[int, int]:
 def _hits_after(
     call: Call, arguments: Mapping[str, Any], begin: int, count: int, owner: str
 ) -> _Hits:
-    """Return at least so many hits of one memory after the first ones, if it has them.
-
-    They are sorted a few at a time: all together, each page would be cut out of another order.
-    """
+    """Return at least so many hits of one memory after the first ones, if it has them."""
     first = begin - begin % _SORTED_TOGETHER
     end = begin + count + -(begin + count) % _SORTED_TOGETHER
     answers = [_of(answer, owner) for answer in _answers(call, arguments, first, end)]
     found = [hit for answer in answers for hit in answer["results"]]
-    ordered = [
-        hit
+    places = [
+        place
         for block in range(0, len(found), _SORTED_TOGETHER)
-        for hit in sorted(found[block : block + _SORTED_TOGETHER], key=_place_of)
+        for place in _places_of(found[block : block + _SORTED_TOGETHER])
     ]
     return _Hits(
-        ordered[begin - first :],
+        found[begin - first :],
         answers[0],
         answers[-1],
         answers[0].get("ended_at") or first + len(found),
+        places[begin - first :],
     )
 
 
-def _place_of(hit: Answer) -> tuple[bool, float]:
-    """Return what hits are sorted by: how well they answer, after what says nothing new."""
-    return "lowered" in hit, -hit["score"]
+def _places_of(block: Sequence[Answer]) -> list[_Place]:
+    """Return where hits come beside those of another memory: by how well they answer.
+
+    What says nothing new comes last. The order of a memory is kept, which knows more than the
+    scores: a hit comes where the best does that follows it. They are looked at a few at a time, or
+    each page would be cut out of another order.
+    """
+    own = [("lowered" in hit, -hit["score"]) for hit in block]
+    return list(accumulate(reversed(own), _place_before))[::-1]
+
+
+def _place_before(following: _Place, own: _Place) -> _Place:
+    """Return the place of a hit that comes before another."""
+    return min(following, own) if following[0] == own[0] else own
 
 
 def _answers(call: Call, arguments: Mapping[str, Any], begin: int, end: int) -> Iterator[Answer]:

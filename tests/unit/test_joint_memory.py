@@ -31,6 +31,33 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     assert missed["note"] == "Nearest, but too weak to be a hit: 'trip'; min_score=0 shows it."
 
 
+def test_the_order_of_each_memory_is_kept() -> None:
+    with (
+        stratagem.open(":memory:", embedder="none") as project,
+        stratagem.open(":memory:", embedder="none") as personal,
+    ):
+        project.memory.store("decision/queue", "arq, which replaces Celery for the jobs")
+        for said in ("Which job queue shall we use?", "The queue of the bakery", "A job fair"):
+            project.memory.log("message", {"role": "user", "content": said}, session="s")
+            answer = {"role": "assistant", "content": f"{said[4:10]}: the job queue is Celery."}
+            project.memory.log("message", answer, session="s")
+        search = partial(
+            read_both,
+            "strata_search",
+            project=partial(project.call, "strata_search"),
+            personal=partial(personal.call, "strata_search"),
+        )
+        query = {"query": "which job queue do we use"}
+        alone = [hit["version"] for hit in project.call("strata_search", query)["results"]]
+        beside_nothing = [hit["version"] for hit in search(arguments=query)["results"]]
+        personal.memory.store("queue", "The job queue of the bank")
+        both = search(arguments=query)["results"]
+
+    assert len(alone) > 4
+    assert beside_nothing == alone
+    assert [hit["version"] for hit in both if hit["owner"] == "project"] == alone[: len(both) - 1]
+
+
 def test_a_name_that_the_one_lacks_is_not_said_to_be_nowhere_where_the_other_has_it() -> None:
     with (
         stratagem.open(":memory:", embedder="none") as project,
