@@ -242,7 +242,7 @@ class _Hits(NamedTuple):
     total: int
     places: list[_Place]
 
-    def placed(self) -> Iterator[tuple[_Place, Answer]]:
+    def with_places(self) -> Iterator[tuple[_Place, Answer]]:
         """Yield the hits with their places."""
         return zip(self.places, self.hits, strict=True)
 
@@ -255,7 +255,7 @@ def _search(arguments: Mapping[str, Any], project: Call, personal: Call) -> Answ
     with whole():
         of_project = _hits_after(project, arguments, begins[0], k, _PROJECT)
         of_person = _hits_after(personal, arguments, begins[1], k, PERSONAL)
-    both = heapq.merge(of_project.placed(), of_person.placed(), key=itemgetter(0))
+    both = heapq.merge(of_project.with_places(), of_person.with_places(), key=itemgetter(0))
     hits = [hit for _, hit in islice(both, k)]
     left = len(of_project.hits) + len(of_person.hits) > len(hits)
     more = left or any(each.last.get("next") for each in (of_project, of_person))

@@ -132,7 +132,9 @@ def test_a_group_without_a_command_shows_its_help_and_no_empty_error(cli: Cli, g
 
 
 def test_who_leaves_something_out_is_sent_to_the_help_page(cli: Cli) -> None:
-    assert "Hint: Add it, or see the command's --help." in cli.refused("store", code=2)
+    said = cli.refused("store", code=2)
+
+    assert "Hint: Add one or the other, or see the command's --help." in said
 
 
 def test_a_choice_that_there_is_not_is_told_in_plain_words(cli: Cli) -> None:

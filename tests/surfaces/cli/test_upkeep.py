@@ -117,7 +117,10 @@ def test_purge_erases_for_good_when_told_so(filled: Cli) -> None:
 
 
 def test_purge_must_be_told_what_to_erase(filled: Cli) -> None:
-    assert "Name a key" in filled.refused("purge", "--yes", code=2)
+    said = filled.refused("purge", "--yes", code=2)
+
+    assert "Give `key` or `sequence`." in said
+    assert "Hint: Add one of them, or see the command's --help." in said
 
 
 def test_an_export_notices_that_the_read_models_are_wrong(filled: Cli) -> None:

@@ -80,6 +80,8 @@ _COMMANDS = {
     'kinds=["concept"]': "--kinds concept",
     'kinds=["incident"]': "--kinds incident",
     "Add the parameter and call again.": "Add it, or see the command's --help.",
+    "Add one of them and call again.": "Add one of them, or see the command's --help.",
+    "Add one or the other and call again.": "Add one or the other, or see the command's --help.",
     "The details say": "With --json, the details say",
 }
 # A command with several databases must name the one that it is about.
