@@ -28,7 +28,9 @@ class _DeferredModule:
         try:
             value = getattr(import_module(self._name), name)
         finally:
-            importing.remove(self._name)
+            # A process that was forked amid the import has forgotten it.
+            if self._name in importing:
+                importing.remove(self._name)
         setattr(self, name, value)
         return value
 

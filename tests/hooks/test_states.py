@@ -569,7 +569,7 @@ def test_what_was_superseded_is_never_shown_without_what_superseded_it(tmp_path:
     assert "- Decided: decision/job-queue: arq, replaces Celery" in brief
     lines = told.splitlines()[2:-1]
     assert "decision/job-queue" in lines[0]
-    assert any("Celery is the job queue." in line for line in lines[1:])
+    assert any("Celery" in line for line in lines[1:])
     # Of one day, so each has its time.
     assert all(" UTC): " in line for line in lines)
 
@@ -584,6 +584,51 @@ def test_where_there_is_no_room_for_both_what_was_superseded_is_left_out(tmp_pat
     told = client.send_event("UserPromptSubmit", prompt="Which job queue do we use, Celery?")
 
     assert told.context == ""
+
+
+def test_a_correction_that_quotes_what_it_corrects_is_shown(tmp_path: Path) -> None:
+    old = (
+        "The upload limit of the Fenwick gateway is 20 megabytes for each customer of the northern "
+        "region."
+    )
+    with stratagem.open(make_project(tmp_path)) as db:
+        db.memory.log("note", old)
+        db.memory.log("note", f"{old} CORRECTION: that no longer holds, it is 50 since May.")
+    client = Client("claude-code", tmp_path, "first")
+
+    told = client.send_event(
+        "UserPromptSubmit", prompt="What is the upload limit of the Fenwick gateway?"
+    ).context
+
+    assert "CORRECTION" in told
+
+
+def test_a_part_of_a_text_of_another_namespace_is_not_named_as_ones_own(tmp_path: Path) -> None:
+    filler = "General remarks on fairness apply to all partners. " * 40
+    book = f"{filler}\n\nThe carrier gateway accepts 40 requests a second.\n\n{filler}"
+    with stratagem.open(make_project(tmp_path)) as db:
+        db.memory.store("plan", book, namespace="other")
+        db.memory.store("plan", "Nothing to be said of it.")
+    client = Client("claude-code", tmp_path, "first")
+
+    told = client.send_event(
+        "UserPromptSubmit", prompt="How many requests a second does the carrier gateway accept?"
+    ).context
+
+    assert f"(part of {len(book):,} characters)" in told
+
+
+def test_what_was_decided_is_said_where_it_says_anything(tmp_path: Path) -> None:
+    with stratagem.open(make_project(tmp_path)) as db:
+        for empty in ("", None):
+            db.memory.log("decision", empty)
+        db.memory.store("decisions/a", "")
+        db.memory.log("decision", "We use arq")
+    client = Client("claude-code", tmp_path, "first")
+
+    brief = client.send_event("SessionStart", source="startup").context
+
+    assert [line for line in brief.splitlines() if "Decided" in line] == ["- Decided: We use arq"]
 
 
 def test_a_part_of_a_long_text_says_how_to_read_the_rest(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ __all__ = ["BestFix", "BestFixes", "is_recorded", "list_best_fixes", "lookup_dra
 _RELIABILITY_MIN: Final = 0.4
 # The newest incidents are looked at: ranking each takes about a millisecond.
 _INCIDENTS_MAX: Final = 500
-# What a hook left may be taken in after the agent recorded the same: an hour, in microseconds.
-_BEFORE_MAX: Final = 3_600_000_000
+# What a hook left may be taken in after the agent recorded the same: ten minutes, in microseconds.
+_BEFORE_MAX: Final = 600_000_000
 
 
 class BestFix(NamedTuple):
@@ -91,7 +91,7 @@ def lookup_draft(transaction: Transaction, shown: Mapping[str, Any]) -> Draft:
 
 
 def is_recorded(reader: Reader, view: View, error: str, *, since: int) -> bool:
-    """Whether a fix for an error was reported to work after a moment, or within an hour before."""
+    """Whether a fix for an error was reported to work after a moment, or shortly before."""
     records = IncidentRecords(reader, view, snapshot=True)
     for match in find_exact(reader, view, parse_problem(error)):
         outcomes = records.outcomes(records.solutions(match.incident_id))

@@ -246,14 +246,19 @@ def _decisions(memory: Memory, reader: Reader, view: View, namespace: str) -> li
         content = orjson.loads(event.payload)
         is_open = _DONE_TAGS.isdisjoint(content.get("tags", ()))
         if event.space.namespace == namespace and is_open and not is_doubtful(reader, view, event):
-            value = _line(plain_words(content["data"]))
-            facts[sequence] = _fact_line("Decided", value, value)
+            value = _line(plain_words(content["data"])) if content["data"] is not None else ""
+            if value:
+                facts[sequence] = _fact_line("Decided", value, value)
     return [fact for _, fact in sorted(facts.items(), reverse=True)]
 
 
 def _holds(entry: Entry) -> bool:
-    """Whether an entry is trusted, and not marked as done."""
-    return _DONE_TAGS.isdisjoint(entry.tags) and entry.trust != UNTRUSTED
+    """Whether an entry says something, is trusted, and not marked as done."""
+    return (
+        entry.value not in ("", None)
+        and _DONE_TAGS.isdisjoint(entry.tags)
+        and entry.trust != UNTRUSTED
+    )
 
 
 def _entry_line(what: str, entry: Entry) -> BriefLine:

@@ -153,20 +153,24 @@ def find_memories(
         if not copies:
             chosen.append(each)
             memories.append(memory)
-        elif each.content.key and not chosen[copies[0]].content.key:
-            # An entry is kept up to date; what was pasted into a conversation is not.
+        elif _replaces(each.content, chosen[copies[0]].content):
             chosen[copies[0]] = each
             memories[copies[0]] = memory
         said.update(memory.keys)
     return memories
 
 
+def _replaces(entry: Content, event: Content) -> bool:
+    """Whether an entry is shown in place of what was pasted into a conversation before it."""
+    return bool(entry.key) and not event.key and entry.sequence > event.sequence
+
+
 def _is_copy(found: RecalledMemory, best: RecalledMemory) -> bool:
-    """Whether two memories have the passage of either, as copies of a document do."""
-    return any(
-        len(one.text) >= _COPIED_CHARS_MIN and one.text in _text_of(other.content)
-        for one, other in ((found, best), (best, found))
-    )
+    """Whether a memory says only what a better one does, as a copy of a document.
+
+    One that says more may correct it.
+    """
+    return len(found.text) >= _COPIED_CHARS_MIN and found.text in _text_of(best.content)
 
 
 def _with_answer(

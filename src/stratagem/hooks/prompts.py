@@ -46,7 +46,10 @@ def _recall(prompt: str, settings: HookSettings, files: SessionFiles) -> str:
         day if days.count(day) == 1 else _time("%Y-%m-%d %H:%M:%S UTC", memory)
         for day, (_, memory) in zip(days, best, strict=True)
     ]
-    lines = [_line(place, memory, at) for at, (place, memory) in zip(times, best, strict=True)]
+    lines = [
+        _line(place, memory, at) + _say_cut(place, memory, settings.namespace)
+        for at, (place, memory) in zip(times, best, strict=True)
+    ]
     text, count = pack_lines(_HEAD, lines, tokens_max=settings.prompt_tokens)
     if all(memory.is_known for _, memory in best[:count]):
         return ""
@@ -108,16 +111,21 @@ def _line(place: str, memory: RecalledMemory, at: str) -> str:
     role = data.get("role") if isinstance(data, dict) else None
     name = found.key or (f"{role} said" if role else found.content.get("event", ""))
     text = cut(memory.text, _AGAIN_CHARS) if memory.is_known else memory.text
-    return f"- [{place}] {name} ({at}): {text}{_say_cut(memory)}"
+    return f"- [{place}] {name} ({at}): {text}"
 
 
-def _say_cut(memory: RecalledMemory) -> str:
-    """Say of how many characters a memory shows a part, and how to read them."""
+def _say_cut(place: str, memory: RecalledMemory, namespace: str) -> str:
+    """Say of how many characters a memory shows a part, and how to read them.
+
+    What a name alone does not read is not named by it: it may be another text there.
+    """
     if memory.cut is None:
         return ""
     content, name = memory.cut.content, memory.cut.key or f"@{memory.cut.sequence}"
     value = content["value" if memory.cut.kind == "entry" else "data"]
-    return f" (part of {len(plain_words(value)):,} characters: strata_recall {name})"
+    part = f"part of {len(plain_words(value)):,} characters"
+    is_read_by_name = place != PERSONAL and memory.cut.namespace == namespace
+    return f" ({part}: strata_recall {name})" if is_read_by_name else f" ({part})"
 
 
 def _time(form: str, memory: RecalledMemory) -> str:

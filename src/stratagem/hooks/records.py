@@ -105,15 +105,15 @@ def _mask_parts(text: str, chars_max: int, settings: HookSettings, *, errors_cha
     if errors:
         half = small
     kept, at = [begin[:half]], 0
-    for place, line in errors:
-        kept += [_left_out(place - at), line]
-        at = place + len(line)
+    for begins, ends, line in errors:
+        kept += [_left_out(begins - at), line]
+        at = ends
     return "\n".join([*kept, _left_out(len(text) - 2 * half - at), end[-half:]])
 
 
-def _errors_in(text: str, chars_max: int, settings: HookSettings) -> list[tuple[int, str]]:
-    """Return the lines of a text that look like errors, masked, and where each begins."""
-    found: dict[str, tuple[int, str]] = {}
+def _errors_in(text: str, chars_max: int, settings: HookSettings) -> list[tuple[int, int, str]]:
+    """Return where the lines of a text begin and end that look like errors, and each masked."""
+    found: dict[str, tuple[int, int, str]] = {}
     at = 0
     for line in text[:_SEARCHED_CHARS_MAX].splitlines(keepends=True) if chars_max else ():
         alike = line.translate(_WITHOUT_DIGITS) if _tells_error(line) else ""
@@ -122,7 +122,7 @@ def _errors_in(text: str, chars_max: int, settings: HookSettings) -> list[tuple[
             chars_max -= len(shown)
             if chars_max < 0 or len(found) == _ERRORS_MAX:
                 break
-            found[alike] = (at, shown)
+            found[alike] = (at, at + len(line), shown)
         at += len(line)
     return list(found.values())
 

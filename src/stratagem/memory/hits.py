@@ -62,8 +62,8 @@ _READ_MIN: Final = 8
 _SORTED_TOGETHER: Final = limits.SEARCH_K_DEFAULT
 # Entries that say the same in as many words, under keys of other lengths, are ranked so far apart.
 _EQUAL_RANKS: Final = 0.06
-# The namespace of an event, its label, whose side a message is of, and its words.
-_Identity: TypeAlias = tuple[str, str, Side | None, str]
+# The namespace of an event, its label, whose side a message is of, its trust, and its words.
+_Identity: TypeAlias = tuple[str, str, Side | None, str | None, str]
 # So much of a text shows whether its words are known.
 _SAMPLE_CHARS: Final = 200
 # How many that are too weak to be hits are named where there is no hit.
@@ -602,7 +602,8 @@ def _may_repeat(found: _Found) -> bool:
 def _identity_of(found: _Found) -> _Identity:
     """Return what events that say the same have in common; a namespace may be another user's."""
     said = " ".join(found.text.casefold().split())
-    return found.event.space.namespace, found.title, side_of(found.value), said
+    trust = found.content.get(TRUST)
+    return found.event.space.namespace, found.title, side_of(found.value), trust, said
 
 
 def _is_question(words: str) -> bool:

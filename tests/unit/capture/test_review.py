@@ -175,3 +175,18 @@ def test_what_was_thrown_away_is_shown_beside_no_hit_and_suggests_no_word(tmp_pa
     assert "hippogriff" in suggested
     assert after[0].reply is None
     assert "hippogriff" not in str(kept_back)
+
+
+def test_what_a_page_on_the_web_repeats_pushes_nothing_back(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    said = "the deploy key of Fenwick rotates on friday"
+    with stratagem.open(path, embedder="none") as db:
+        own = db.memory.log("note", said)
+    page = {"do": "log", "event": "note", "data": said, "source": "web", "key": "session"}
+    Spool(str(path)).put(page)
+
+    with stratagem.open(path, embedder="none") as db:
+        hits = db.memory.search("deploy key of Fenwick").results
+
+    assert {hit.trust for hit in hits} == {None, "untrusted"}
+    assert [hit.lowered for hit in hits if hit.sequence == own.sequence] == [None]
