@@ -1,11 +1,24 @@
 """The memory of a project and the person's own, searched as one."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 import stratagem
+from stratagem import Stratagem
 from stratagem.joint_memory import read_both
+
+
+def search_of(project: Stratagem, personal: Stratagem) -> Callable[..., dict[str, Any]]:
+    """Return what searches two memories as one."""
+    return partial(
+        read_both,
+        "strata_search",
+        project=partial(project.call, "strata_search"),
+        personal=partial(personal.call, "strata_search"),
+    )
 
 
 def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
@@ -15,12 +28,7 @@ def test_a_hit_of_the_one_silences_what_the_other_says_of_having_none() -> None:
     ):
         project.memory.store("trip", "the road to Berlin")
         personal.memory.store("budget", "weekly marketing budget of the Berlin office")
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
 
         found = search(arguments={"query": "weekly budget of the Berlin office", "min_score": 0.9})
         missed = search(arguments={"query": "Berlin in spring", "min_score": 0.9})
@@ -41,12 +49,7 @@ def test_the_order_of_each_memory_is_kept() -> None:
             project.memory.log("message", {"role": "user", "content": said}, session="s")
             answer = {"role": "assistant", "content": f"{said[4:10]}: the job queue is Celery."}
             project.memory.log("message", answer, session="s")
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
         query = {"query": "which job queue do we use"}
         alone = [hit["version"] for hit in project.call("strata_search", query)["results"]]
         beside_nothing = [hit["version"] for hit in search(arguments=query)["results"]]
@@ -64,12 +67,7 @@ def test_a_name_that_the_one_lacks_is_not_said_to_be_nowhere_where_the_other_has
         stratagem.open(":memory:", embedder="none") as personal,
     ):
         project.memory.store("trip", "the deadline of the project is 15 March")
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
         alone = search(arguments={"query": "the deadline of Hermes"})
         personal.memory.store("hermes", "the deadline of Hermes is 3 May")
         there = search(arguments={"query": "the deadline of Hermes"})
@@ -87,12 +85,7 @@ def test_of_two_that_found_nothing_the_one_counts_that_knows_more() -> None:
     ):
         project.memory.store("trip", "the road to Berlin", tags=["travel"])
         personal.memory.store("flat", "Gothenburg", namespace="homes", tags=["home"])
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
 
         misspelt = search(arguments={"query": "Gothenbrug"})
         unknown = search(arguments={"query": "zanzibar"})
@@ -114,12 +107,7 @@ def test_pages_cut_to_their_room_show_each_hit_of_both_once_and_give_one_cursor(
             items=[{"key": f"doc/{each}", "value": line * 40 + str(each)} for each in range(45)]
         )
         personal.memory.store("pref", "My favourite turbine is the Kaplan turbine")
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
 
         query = {"query": "turbine bearing oil", "max_chars": 4_000}
         pages = [search(arguments=query)]
@@ -161,12 +149,7 @@ def test_a_reply_that_is_not_on_the_page_is_shown_by_what_it_says() -> None:
         reply = "5,000 rows, with a pause of 200 ms between them."
         for role, text in (("user", QUESTION), ("assistant", reply)):
             project.memory.log("message", {"role": role, "text": text}, session="s")
-        search = partial(
-            read_both,
-            "strata_search",
-            project=partial(project.call, "strata_search"),
-            personal=partial(personal.call, "strata_search"),
-        )
+        search = search_of(project, personal)
 
         query = {"query": "how big should the batches be"}
         first = search(arguments={**query, "k": 1})

@@ -69,7 +69,7 @@ from stratagem.memory.parameters import (
     Tags,
     require_one,
 )
-from stratagem.memory.search_misses import (
+from stratagem.memory.search_notes import (
     SearchedPart,
     asks_for_fix,
     asks_for_instructions,

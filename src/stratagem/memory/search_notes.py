@@ -1,8 +1,9 @@
-"""What is said of a search that found nothing: which filter is wrong, or what was too weak.
+"""What is said beside the answer of a search: why nothing was found, and what else answers.
 
-Only a search without a hit is explained, so that others take no longer for it; one that asks for
-standing instructions is told what lists them, whatever it found. What is named is always something
-that the caller would have been shown: it is looked up in the view of the search.
+A search without a hit is explained: which filter is wrong, or what was too weak. Beside hits little
+is said, so that they take no longer: what lists standing instructions, times and incidents, to who
+asks for these. What is named is always something that the caller would have been shown: it is
+looked up in the view of the search.
 """
 
 from __future__ import annotations
