@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stratagem.errors import StorageUnavailable
 from tests.surfaces.cli.console import Cli
 
 
@@ -55,6 +56,21 @@ def test_a_workspace_that_is_not_there_yet_is_named(cli: Cli) -> None:
 
     assert made["note"] == "There is no workspace 'rde' yet: the first use makes it."
     assert "note" not in plain
+
+
+def test_a_token_is_shown_where_the_workspaces_cannot_be_listed(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_address: str) -> list[str]:
+        raise StorageUnavailable("The server does not answer.")
+
+    run(cli, "create", "alice")
+    monkeypatch.setattr("stratagem.bootstrap.workspaces", fail)
+
+    made = run(cli, "create", "bob", "--workspace", "rde")
+
+    assert made["token"].startswith("strat_")
+    assert "note" not in made
 
 
 def test_a_name_is_never_used_again(cli: Cli) -> None:

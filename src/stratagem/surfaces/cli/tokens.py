@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from stratagem.errors import PermissionDenied, ValidationFailed
+from stratagem.errors import PermissionDenied, StratagemError, ValidationFailed
 from stratagem.places import display_place
 from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
@@ -246,7 +246,11 @@ def _note_on_new_workspaces(session: Session, roles: Mapping[str, str]) -> list[
     database = session.database
     # An address that names a workspace is asked for all that the server has.
     server = database.partition("#")[0] if is_address(database) else database
-    there = {*workspaces(server), home_of(database)}
+    try:
+        there = {*workspaces(server), home_of(database)}
+    except StratagemError:
+        # The token is made, and is shown this once.
+        return []
     return [
         f"There is no workspace {name!r} yet: the first use makes it."
         for name in roles
