@@ -620,22 +620,6 @@ def test_whoever_is_interrupted_while_a_fork_waits_leaves_nothing_locked(tmp_pat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
-def test_a_child_that_is_forked_while_a_model_is_read_can_search(tmp_path: Path) -> None:
-    script = f"""
-        import os, stratagem
-        db = stratagem.open({str(tmp_path / "a.db")!r})
-        db.memory.store("a", "b")
-        child = os.fork()
-        if not child:
-            with stratagem.open({str(tmp_path / "b.db")!r}) as own:
-                own.memory.store("c", "a ferry")
-                os._exit(0 if own.memory.search("ferry").results else 1)
-        assert os.waitpid(child, 0)[1] == 0
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked here")
 def test_work_may_fork_within_its_transaction(path: str) -> None:
     with stratagem.open(path, embedder="none") as db:
 
