@@ -216,6 +216,8 @@ def test_a_long_walk_of_writers_is_seen_as_by_a_connection_that_has_read_nothing
                     another_thread.submit(append, store, note).result()
                 else:
                     append(beside if who == "beside" else store, note)
+            # A thread would index the texts of a burst between two of the answers.
+            store.index_backlog(wait_seconds=5)
             with closing(open_sqlite_file(tmp_path, Clock())) as fresh:
                 expected = _answers(fresh, number)
             assert _answers(store, number) == expected
