@@ -47,6 +47,19 @@ def test_words_still_count(call: Call) -> None:
 
 
 @proves("meaning:hybrid")
+def test_what_has_the_very_name_comes_before_what_has_its_parts(call: Call) -> None:
+    call.store(key="button", value="The Pay button stays grey for gift orders")
+    call.store(key="gift", value="Gift orders: the button 'Pay' is disabled")
+    call.log(
+        event="fix",
+        data="The fix is behind the flag gift-pay-button, which is on for one session in ten since "
+        "Wednesday morning, for customers who have an account",
+    )
+
+    assert call.search(query="gift-pay-button")["results"][0]["kind"] == "event"
+
+
+@proves("meaning:hybrid")
 def test_a_query_of_marks_alone_is_answered(call: Call) -> None:
     call.store(key="shout", value="Oh! No! Help!!!")
 

@@ -53,6 +53,7 @@ __all__ = [
     "content_terms",
     "document_terms",
     "find",
+    "find_lone_name",
     "find_terms",
     "index_terms",
     "leave_out",
@@ -205,6 +206,13 @@ def query_terms(text: str) -> list[str]:
     kept = [*codes, *telling] or [term for term, _ in found] or _symbol_terms(text).split()
     # Each once: a term asked for a hundred times is looked up a hundred times.
     return list(dict.fromkeys(kept))[: limits.QUERY_TERMS_MAX]
+
+
+def find_lone_name(query: str) -> str | None:
+    """Return the term of the whole name where a query is nothing but a name of parts."""
+    chunks = query.split()
+    terms = _query_terms(chunks[0]) if len(chunks) == 1 else []
+    return terms[0] if len(terms) > 1 and terms[0].isascii() else None
 
 
 def _is_stop_word(term: str, chunk: str) -> bool:

@@ -84,7 +84,7 @@ _LENT_CHARS_MAX = 1_000
 
 
 class Ranked(NamedTuple):
-    """A version that a search found, with a score in [0, 1].
+    """A version that a search found, with a score in [0, 1], or 1 more where it has the very name.
 
     Scores compare what one search found. `cosine` is how near its meaning is by itself; NaN
     where there is no vector. `passage` is the one whose words match best, None where none does.
@@ -299,15 +299,27 @@ class Index:
         candidates, cosines = _merge_candidates(found)
         best = _Weighing(reader, scope, limit, raised)
         among = None
+        named = self._find_named(reader, scope, query)
         if found.exact is not None:
-            among = _find_best(candidates, cosines, best.count_max + _REFINED_SPARE)
+            among = _find_best(candidates, cosines, named, best.count_max + _REFINED_SPARE)
             cosines[among] = found.exact(candidates.sequences[among])
-        best.weigh(_rank(candidates, cosines, best.count_max, among))
+        best.weigh(_rank(candidates, cosines, named, best.count_max, among))
         waiting = reader.vectors.pending_count()
         near_words = nearness.Nearness(self.embedder, spoken, vector)
         passage_of = found.words.best_passage
         unindexed = reader.search.unindexed_count()
         return Ranking(best.top, terms, asked, "hybrid", passage_of, waiting, unindexed, near_words)
+
+    def _find_named(self, reader: Reader, scope: _Scope, query: str) -> list[int]:
+        """Return the versions that have the name which a query is, if it is nothing else."""
+        name = analysis.find_lone_name(query)
+        if name is None or not self._count_matches(reader, [name]):
+            return []
+        # Messages that follow one with the name have it in their context only.
+        own = scope._replace(weights=(*scope.weights[:2], 0.0))
+        found = own.matches(reader, [name], ranking.LEXICAL_DEPTH)
+        named: list[int] = found.sequences[found.scores > 0].tolist()
+        return named
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -739,13 +751,29 @@ def _merge_candidates(found: _Compared) -> tuple[MatchedTexts, NDArray[np.float6
     return both, np.concatenate((cosine, near.cosines)).astype(np.float64)
 
 
+def _fuse(
+    candidates: MatchedTexts, cosines: NDArray[np.float64], named: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return the scores of candidates; those that have the name asked for come before all others.
+
+    Texts with the same parts are as near to it as they are, and shorter ones nearer.
+    """
+    scores = ranking.fuse(candidates.bm25, cosines)
+    if named:
+        scores[np.isin(candidates.sequences, named)] += 1.0
+    return scores
+
+
 def _find_best(
-    candidates: MatchedTexts, cosines: NDArray[np.float64], count: int
+    candidates: MatchedTexts,
+    cosines: NDArray[np.float64],
+    named: Sequence[int],
+    count: int,
 ) -> NDArray[np.int64]:
     """Return where the candidates are that may be the best, by estimated cosines."""
     if len(cosines) <= count:
         return np.arange(len(cosines))
-    scores = ranking.fuse(candidates.bm25, cosines)
+    scores = _fuse(candidates, cosines, named)
     # Scores are shares of the nearest meaning, which has to be exact, too.
     scores[np.fmax(cosines, -1.0).argmax()] = np.inf
     return np.argpartition(-scores, count)[:count]
@@ -782,6 +810,7 @@ def _by_passages(found: ScoredPassages) -> _RankedTexts:
 def _rank(
     candidates: MatchedTexts,
     cosines: NDArray[np.float64],
+    named: Sequence[int],
     limit: int,
     among: NDArray[np.int64] | None,
 ) -> _RankedTexts:
@@ -789,7 +818,7 @@ def _rank(
 
     `among`, where given, are the places that the best are at.
     """
-    sequences, scores = candidates.sequences, ranking.fuse(candidates.bm25, cosines)
+    sequences, scores = candidates.sequences, _fuse(candidates, cosines, named)
     if among is None:
         order = np.lexsort((-sequences, -scores))[:limit]
     else:
