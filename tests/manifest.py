@@ -113,7 +113,7 @@ MANIFEST: dict[str, str] = {
     "store:clock": "Time never goes backwards, even when the clock does.",
     "recall:answer": "A recall answers with the entry, its version, time and tags.",
     "recall:miss": "A miss is an answer, and null is a value.",
-    "recall:near": "A miss names near keys, the namespaces that have the key, and what became of it.",
+    "recall:near": "A miss names near keys, namespaces and branches with the key, and what became of it.",
     "recall:list": "Without a key a recall lists what is stored, with short values.",
     "list:pages": "Pages of a list give every entry once, whatever is written meanwhile.",
     "list:filters": "Lists are filtered by prefix, tags and namespace, in either order.",

@@ -252,6 +252,25 @@ def test_a_miss_names_near_keys_and_other_namespaces(call: Call) -> None:
 
 
 @proves("recall:near")
+def test_a_miss_names_the_branches_that_show_the_key(call: Call) -> None:
+    for name in ("trial", "done", "gone"):
+        call.branch(action="fork", name=name)
+        call.store(key="plan", value="a party", branch=name)
+    call.forget(key="plan", branch="done")
+    call.branch(action="delete", name="gone")
+    call.branch(action="create", name="empty")
+    call.store(key="city", value="Oslo")
+
+    missed = call.recall(key="plan")
+
+    assert missed["branches"] == ["trial"]
+    assert call.history(key="plan")["branches"] == ["trial"]
+    assert call.recall(key="city", branch="empty")["branches"] == ["default"]
+    assert "branches" not in call.recall(key="plan", branch="done")
+    assert "branches" not in call.recall(key="plan", as_of="@1")
+
+
+@proves("recall:near")
 def test_a_miss_says_what_became_of_the_key(call: Call, clock: Clock) -> None:
     stored = call.store(key="gone", value=1)
     call.forget(key="gone")

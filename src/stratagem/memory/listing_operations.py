@@ -442,6 +442,11 @@ def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
         names = " and ".join(map(repr, elsewhere))
         found = f"{words.operation} with key {key!r} and namespace {elsewhere[0]!r}"
         said.append(f"There is such a key in the namespace {names}: {advise(found)}.")
+    if branches := answer.get("branches"):
+        names = " and ".join(map(repr, branches))
+        given = "" if usual else f" and namespace {namespace!r}"
+        found = f"{words.operation} with key {key!r}{given} and branch {branches[0]!r}"
+        said.append(f"There is such a key on the branch {names}: {advise(found)}.")
     if words.operation == _RECALL and (len(said) == 1 or (" " in key and not elsewhere)):
         # Whoever knows no key asks in words.
         said.append(advise(f"strata_search with query {key!r} finds by words and meaning."))

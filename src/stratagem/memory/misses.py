@@ -8,6 +8,7 @@ compared is bounded, so that a miss is cheap however much is stored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final
 
 import orjson
@@ -16,7 +17,7 @@ from stratagem import limits
 from stratagem.engine import moments, paths
 from stratagem.engine.events import Space
 from stratagem.engine.likeness import nearest
-from stratagem.engine.lineage import OPEN_END, View
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, View
 from stratagem.memory.entries import check_names, is_expired, is_live, sequence_named_by
 from stratagem.memory.kinds import ENTRY, EVENT, entries
 from stratagem.memory.models import Miss
@@ -30,6 +31,8 @@ __all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys"]
 
 _NEAR_MAX: Final = 5
 _ELSEWHERE_MAX: Final = 3
+# A key is looked for on so many other branches, the newest first.
+_BRANCHES_READ: Final = 50
 _FIELDS_MAX: Final = 20
 # Of the keys of one call, so many are explained.
 _EXPLAINED_MAX: Final = 5
@@ -72,8 +75,10 @@ class Misses(BoundSystem):
             if miss.reason in {"path", "found"}:
                 return miss
             miss.before = self._moment_of(reader, view.branch.name, space, key, versions)
-            if as_of is not None and not versions:
+            if not versions and as_of is not None:
                 self._explain_by_future(reader, miss, view, space)
+            elif not versions:
+                miss.branches = _other_branches(reader, view, space, key) or None
             near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
             miss.id_of = self._kind_with_id(reader, view, key)
@@ -169,11 +174,30 @@ def explain_several(
         if each.reason != "absent"
         or each.near
         or each.elsewhere
+        or each.branches
         or each.id_of
         or each.latest_sequence
         or each.event is not None
         or each.version_of is not None
     ]
+
+
+def _other_branches(reader: Reader, view: View, space: Space, key: str) -> list[str]:
+    """Return other live branches which show an entry under a key: `default`, then the newest."""
+    if not reader.records.subjects(space, [key]):
+        return []
+    live = [
+        branch
+        for branch in reversed(reader.branches.all())
+        if branch.deleted_sequence is None and branch.id != view.branch.id
+    ]
+    live.sort(key=lambda branch: branch.name != DEFAULT_BRANCH)
+    shown = (
+        branch.name
+        for branch in live[:_BRANCHES_READ]
+        if is_live(reader.records.current(reader.branches.lineage(branch), space, key), view.time)
+    )
+    return list(islice(shown, _ELSEWHERE_MAX))
 
 
 def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:

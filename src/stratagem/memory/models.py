@@ -142,7 +142,8 @@ class Miss(DisplayableResult):
     incident, which is no entry. `latest_sequence` is where the log ends, of a key that names an
     event beyond (`@123`). Of one that is a number of the log, `event` is the label of the logged
     event with it, and `version_of` the key of the entry of which it is a version, with
-    `version_namespace` if that is in another namespace.
+    `version_namespace` if that is in another namespace. `branches` are others that show such a key
+    where this one never did: `default`, then the newest.
     """
 
     key: str
@@ -150,6 +151,7 @@ class Miss(DisplayableResult):
     reason: Literal["absent", "forgotten", "erased", "expired", "later", "path", "found"]
     near: list[str] | None = None
     elsewhere: list[str] | None = None
+    branches: list[str] | None = None
     timestamp: str | None = None
     before: str | None = None
     path: str | None = None
