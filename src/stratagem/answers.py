@@ -53,8 +53,10 @@ NOTHING_MATCHES: Final = "Nothing that can be searched matches"
 # Said to who asks for standing instructions, where there are any.
 LISTS_INSTRUCTIONS: Final = "strata_status lists the user's standing instructions."
 
-# Names are letters only.
-_ABSENT: Final = deferred_pattern(r"No text that can be searched has ('\w+'(?: or '\w+')*)\.")
+# Names have no blanks and no quotes.
+_ABSENT: Final = deferred_pattern(
+    r"No text that can be searched has ('[^'\s]+'(?: or '[^'\s]+')*)\."
+)
 
 _BY_PASSAGE: Final = "Long values are shown by the passage that matches best."
 # Placeholders, because each hit has its own; a surface rewords it as a call of its own.

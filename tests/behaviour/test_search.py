@@ -144,6 +144,11 @@ def test_no_word_of_another_branch_namespace_or_time_is_suggested(call: Call) ->
         ),
         ("the deadline of Atlas", None),
         ("Deadline of the project", None),
+        ("the deadline of TM-999", "No text that can be searched has 'TM-999'."),
+        ("deadline 20714", "No text that can be searched has '20714'."),
+        ("is the deadline in netTotal?", "No text that can be searched has 'netTotal'."),
+        ("the deadline of PayDay", "No text that can be searched has 'PayDay'."),
+        ("the deadline of TM-15", None),
         ("deadline for IT and the due date", None),
         ("Project Deadline And Due Date", None),
     ],
@@ -152,6 +157,7 @@ def test_a_name_that_no_text_has_is_said_beside_the_hits(
     call: Call, query: str, note: str | None
 ) -> None:
     call.store(key="atlas", value="the deadline of the project is 15 March")
+    call.store(key="tickets", value="TM-15 is about the pay")
 
     answer = call.search(query=query)
 

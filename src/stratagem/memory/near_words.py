@@ -38,6 +38,7 @@ _CHARS_MAX: Final = 20
 _NAME_CHARS_MIN: Final = 3
 # Of the words of a query, so many are looked up, and so many of those that no text has.
 _WORDS_READ: Final = 12
+_CHUNKS_READ: Final = 50
 _WORDS_MAX: Final = 3
 # So many passages are read: those that have a word which may have been meant.
 _PASSAGES_READ: Final = 20
@@ -46,6 +47,11 @@ _WELL_KNOWN_RANK: Final = 25_000
 _WORD: Final = re.compile(r"[^\W\d_]++")
 # A name, and not where a sentence begins.
 _NAME: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][^\W\d_]++")
+# A code or an identifier, between the marks of its sentence: at most 64 characters.
+_EDGES: Final = ".,;:!?()[]{}\"'`"
+_TOKEN: Final = re.compile(r"[\w./:@#+-]{3,64}", re.ASCII)
+# A digit behind a letter, a long number, two words joined as code and addresses join them.
+_IDENTIFIER: Final = re.compile(r"[A-Za-z][-_.]?[0-9]|\A[0-9]{4,}\Z|[a-z][A-Z]|[a-z0-9][_.][a-z]")
 
 
 class _Text(NamedTuple):
@@ -118,13 +124,30 @@ def find_absent_words(query: str, absent: set[str], embedder: Embedder | None) -
     names = set(_NAME.findall(query))
     # In a title most words begin with a capital.
     are_names = 2 * len(names) < len(words)
+    codes = [code for code in _identifiers(query) if _is_absent_code(code, absent)]
     return [
-        word
-        for word in words
-        if len(word) >= _NAME_CHARS_MIN
-        and absent >= set(analysis.query_terms(word))
-        and ((are_names and word in names) or not _is_in_use(word, embedder))
+        *codes,
+        *(
+            word
+            for word in words
+            if len(word) >= _NAME_CHARS_MIN
+            and not any(word in code for code in codes)
+            and absent >= set(analysis.query_terms(word))
+            and ((are_names and word in names) or not _is_in_use(word, embedder))
+        ),
     ][:_WORDS_MAX]
+
+
+def _identifiers(query: str) -> list[str]:
+    """Return the codes and identifiers of a query."""
+    chunks = (chunk.strip(_EDGES).removesuffix("'s") for chunk in query.split()[:_CHUNKS_READ])
+    return [each for each in chunks if _TOKEN.fullmatch(each) and _IDENTIFIER.search(each)]
+
+
+def _is_absent_code(code: str, absent: set[str]) -> bool:
+    """Whether no text has a code; one whose parts are all there may be written otherwise."""
+    whole, *parts = analysis.query_terms(code) or [""]
+    return whole in absent and (not parts or not absent.isdisjoint(parts))
 
 
 def _unknown_words(reader: Reader, query: str, embedder: Embedder | None) -> list[str]:
