@@ -175,6 +175,71 @@ def test_a_name_is_not_said_to_be_nowhere_once_it_is_stored(call: Call) -> None:
     assert "note" not in call.search(query="the deadline of Hermes")
 
 
+@proves("search:earlier")
+def test_an_earlier_version_that_matches_better_is_named(call: Call, clock: Clock) -> None:
+    call.store(key="payments", value="We chose Adyen; Stripe was rejected for its fees")
+    call.store(key="payments", value="We move to Mollie in January")
+    call.store(key="cluster", value="Kubernetes was rejected")
+    call.store(key="build", value="red since TestReserve fails", ttl=60)
+    clock.advance(100)
+
+    note = call.search(query="why was Stripe rejected")["note"]
+
+    assert note == (
+        "An earlier version of 'payments' matches better: strata_history with key 'payments' and "
+        "namespace 'default' shows it."
+    )
+    assert "'build'" in call.search(query="TestReserve")["note"]
+    assert "note" not in call.search(query="why was Kubernetes rejected")
+
+
+@proves("search:earlier")
+def test_no_earlier_version_is_named_that_is_not_to_be_shown(call: Call) -> None:
+    call.store(key="diary", value="Stripe is a zebra", namespace="private")
+    call.forget(key="diary", namespace="private")
+    call.branch(action="fork", name="trial")
+    call.store(key="animals", value="Stripe is a zebra", branch="trial")
+    call.store(key="animals", value="None", branch="trial")
+    call.store(key="plan", value="Stripe is a zebra")
+    call.store(key="plan", value="The plan is a zebra")
+
+    answer = call.search(query="is Stripe a zebra")
+
+    assert "'plan'" in answer["note"]
+    assert "'plan'" not in call.search(query="is Stripe a zebra", namespace="private")["note"]
+    assert "'animals'" in call.search(query="Stripe", branch="trial")["note"]
+    call.forget(key="plan")
+    assert "earlier" not in call.search(query="is Stripe a zebra")["note"]
+
+
+@proves("search:earlier")
+@pytest.mark.parametrize(
+    ("query", "says_so"),
+    [
+        ("what was the deploy day before?", True),
+        ("when did the deploy day change", True),
+        ("the original deploy day", True),
+        ("the deploy day", False),
+        ("when was the deploy meeting", False),
+    ],
+)
+def test_who_asks_what_was_is_told_that_a_hit_was_changed(
+    call: Call, query: str, says_so: bool
+) -> None:
+    call.store(key="deploy/day", value="Tuesday")
+    call.store(key="deploy/day", value="Monday")
+    call.store(key="deploy/meeting", value="The deploy meeting was moved")
+    call.store(key="deploy/meeting", value="The deploy meeting was moved", tags=["team"])
+
+    note = call.search(query=query).get("note")
+
+    said = (
+        "'deploy/day' was changed: strata_history with key 'deploy/day' and namespace 'default' "
+        "shows what it said before."
+    )
+    assert note == (said if says_so else None)
+
+
 @proves("search:by-time")
 @pytest.mark.parametrize(
     ("query", "wanted"),

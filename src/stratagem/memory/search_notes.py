@@ -32,6 +32,7 @@ __all__ = [
     "explain_nothing",
     "find_period",
     "has_word",
+    "say_earlier",
     "say_found_without",
     "say_kinds_that_match",
     "say_no_match",
@@ -148,6 +149,15 @@ def say_period(since: str, namespace: str | None, *, logged: bool) -> str:
         return f"By time: strata_recall with order 'newest'{place} lists what is stored."
     wanted = f"since '{since}'" if since else "order 'newest'"
     return f"By time: strata_history with {wanted}{place} lists what was logged."
+
+
+def say_earlier(key: str, namespace: str, branch: str | None, *, is_hit: bool) -> str:
+    """Say that an entry said something else before, and what shows it."""
+    on = "" if branch is None else f" and branch {branch!r}"
+    history = f"strata_history with key {key!r} and namespace {namespace!r}{on}"
+    if is_hit:
+        return f"{key!r} was changed: {history} shows what it said before."
+    return f"An earlier version of {key!r} matches better: {history} shows it."
 
 
 def has_word(query: str) -> bool:

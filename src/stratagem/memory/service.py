@@ -77,6 +77,7 @@ from stratagem.memory.search_notes import (
     explain_nothing,
     find_period,
     has_word,
+    say_earlier,
     say_found_without,
     say_kinds_that_match,
     say_no_match,
@@ -102,8 +103,9 @@ from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
 
 if TYPE_CHECKING:
-    from stratagem.memory import hits, near_words
+    from stratagem.memory import earlier_versions, hits, near_words
 else:
+    earlier_versions = defer("stratagem.memory.earlier_versions")
     hits = defer("stratagem.memory.hits")
     near_words = defer("stratagem.memory.near_words")
 
@@ -343,7 +345,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         # All pages before this one are needed to put the lists together.
         found = self._find_elsewhere(scope, others, skip + k + 1) if others else ()
         answer = self._find(scope, own, skip, k, found)
-        page, ranking, _ = answer
+        page, ranking = answer.page, answer.ranking
         follows = page.more and skip + k <= limits.SEARCH_OFFSET_MAX
         return SearchResults(
             results=page.hits,
@@ -385,7 +387,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             explain=True,
         )
         answer = self._find(scope, {ENTRY, EVENT}, 0, k)
-        page, ranking, _ = answer
+        page, ranking = answer.page, answer.ranking
         return SearchResults(
             results=page.hits,
             truncated=page.more,
@@ -420,17 +422,42 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             )
             rankings = place_order.rank_in_parts(lambda limit: search(limit=limit), skip + k)
             ranking = next(rankings)
+            rarity = index.rarity(reader, ranking.terms)
             found = hits.HitReader(
                 reader,
                 view,
                 chain((ranking,), rankings),
-                index.rarity(reader, ranking.terms),
+                rarity,
                 min_score=scope.min_score,
                 explain=scope.explain,
             )
             page = found.read(skip, k, others)
             absent = () if skip else self._find_absent_words(reader, scope.query, ranking)
-            return _Found(page, ranking, absent)
+            looks_back = not skip and ENTRY in kinds and not scope.tags
+            earlier = self._say_earlier(reader, view, scope, rarity, page) if looks_back else None
+            return _Found(page, ranking, absent, earlier)
+
+    def _say_earlier(
+        self,
+        reader: Reader,
+        view: View,
+        scope: _SearchScope,
+        rarity: Mapping[str, float],
+        page: hits.Page,
+    ) -> str | None:
+        """Say which earlier version of an entry answers better, or may have been asked for."""
+        found = earlier_versions.find_earlier_version(
+            reader, self._views, view, rarity, page.hits, namespace=scope.namespace
+        )
+        branch = None if scope.branch == self._caller.branch else scope.branch
+        if found is not None and found.key is not None:
+            return say_earlier(found.key, found.space.namespace, branch, is_hit=False)
+        if not earlier_versions.asks_what_was(scope.query):
+            return None
+        hit = earlier_versions.find_changed_hit(reader, view, page.hits)
+        if hit is None or hit.key is None:
+            return None
+        return say_earlier(hit.key, hit.namespace, branch, is_hit=True)
 
     def _find_absent_words(self, reader: Reader, query: str, ranking: Ranking) -> Sequence[str]:
         """Return the names of a query that no text has: no hit can be about them."""
@@ -450,13 +477,15 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> str | None:
         """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
-        page, ranking, absent = answer
+        page, ranking, absent, earlier = answer
         if page.ended_at is not None:
             said.append(say_end(page.ended_at))
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
             said.append(say_absent(absent))
+        if earlier is not None:
+            said.append(earlier)
         is_plain = is_first and kinds == {ENTRY, EVENT} and not others
         if is_plain and page.hits and asks_for_fix(scope.query):
             said += say_kinds_that_match(self._kinds_that_match(scope, ["incident"]))
@@ -944,11 +973,15 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
 
 
 class _Found(NamedTuple):
-    """A page of hits, how those of memory were found, and the names asked for that no text has."""
+    """A page of hits, how those of memory were found, and the names asked for that no text has.
+
+    `earlier` says which earlier version of an entry may have been asked for.
+    """
 
     page: hits.Page
     ranking: Ranking
     absent: Sequence[str]
+    earlier: str | None
 
 
 class _SearchScope(NamedTuple):
