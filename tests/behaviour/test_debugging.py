@@ -663,6 +663,35 @@ def test_a_fix_that_has_only_failed_in_this_environment_is_named_as_such(call: C
 
 
 @proves("debug:environment")
+def test_a_fix_that_has_only_failed_here_is_named_as_such_however_much_is_said_of_the_environment(
+    call: Call,
+) -> None:
+    added = add(call, env=MACOS)
+    call("record_outcome", solution_id=added["solution_id"], worked=True, env=MACOS)
+    call("record_outcome", solution_id=added["solution_id"], worked=False, env=LINUX)
+    more = {
+        **LINUX,
+        "arch": "x86_64",
+        "distro": "debian",
+        "runtime": "docker",
+        "virtualenv": "venv",
+    }
+
+    answer = ranked(call, env=more)
+    call("record_outcome", solution_id=added["solution_id"], worked=True, env={"os": "linux"})
+    worked = ranked(call, env=more)
+
+    assert answer["recommended_solution"]["here"] == {"worked": 0, "failed": 1}
+    assert answer["next_action"]["type"] == "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
+    assert answer["note"].startswith(
+        "In linux|py3|torch2 the recommended fix has only failed (1 attempt)."
+    )
+    assert worked["recommended_solution"]["here"] == {"worked": 1, "failed": 1}
+    assert worked["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+    assert "note" not in worked
+
+
+@proves("debug:environment")
 def test_a_fix_that_has_only_failed_elsewhere_is_not_the_next_step_either(call: Call) -> None:
     added = add(call, worked=False)
 

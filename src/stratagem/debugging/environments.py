@@ -40,7 +40,14 @@ from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import ValidationFailed
 from stratagem.function_cache import cache_texts
 
-__all__ = ["Environment", "canonical", "contradictions", "from_bucket", "similarity"]
+__all__ = [
+    "Environment",
+    "canonical",
+    "contradictions",
+    "from_bucket",
+    "is_like",
+    "similarity",
+]
 
 # In the order in which a bucket shows them.
 _WEIGHTS: Final = {
@@ -167,6 +174,16 @@ def contradictions(one: Environment, other: Environment) -> int:
         return 0
     mine, theirs = one.traits, other.traits
     return sum(_contradict(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
+
+
+def is_like(one: Environment, other: Environment) -> bool:
+    """Say whether nothing that two buckets say contradicts the other one."""
+    if one.bucket == other.bucket:
+        return True
+    if _UNKNOWN in {one.bucket, other.bucket}:
+        return False
+    mine, theirs = from_bucket(one.bucket), from_bucket(other.bucket)
+    return mine is not None and theirs is not None and not contradictions(mine, theirs)
 
 
 def _contradict(one: _Trait, other: _Trait) -> bool:

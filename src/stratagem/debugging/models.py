@@ -62,7 +62,11 @@ class IncidentMatch(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class RankedSolution(DisplayableResult):
-    """A fix, how sure we are of it here, and why it ranks where it does."""
+    """A fix, how sure we are of it here, and why it ranks where it does.
+
+    `nearest_bucket` counts its outcomes in the environment with evidence that is most like the
+    caller's, `here` those in all that do not contradict it.
+    """
 
     solution_id: str
     incident_id: str
@@ -77,6 +81,7 @@ class RankedSolution(DisplayableResult):
     effective_sample_size: float
     interval_90: list[float]
     nearest_bucket: dict[str, int]
+    here: dict[str, int]
     overall: dict[str, int]
     why: str
     variants: list[str] = field(default_factory=list)

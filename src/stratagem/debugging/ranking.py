@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from stratagem.debugging.environments import Environment, contradictions, similarity
+from stratagem.debugging.environments import Environment, contradictions, is_like, similarity
 from stratagem.debugging.models import RankedSolution, SolutionStats
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.engine import evidence
@@ -172,9 +172,12 @@ def has_only_failed(best: RankedSolution) -> bool:
 
 
 def has_only_failed_here(best: RankedSolution) -> bool:
-    """Say whether all that is known of a fix in the caller's environment is failure."""
-    here = best.nearest_bucket
-    return best.env_match_score >= 1 and bool(here["failed"]) and not here["worked"]
+    """Say whether all that is known of a fix in environments like the caller's is failure.
+
+    In the very same environment it is enough to have failed, wherever else it worked.
+    """
+    counts = [best.here, *([best.nearest_bucket] if best.env_match_score >= 1 else [])]
+    return any(here["failed"] and not here["worked"] for here in counts)
 
 
 def stats(
@@ -203,7 +206,10 @@ def _score_group(
     belief = believe(candidate.outcomes, caller, now, prior=prior)
     representative = _representative(candidate, caller)
     nearest = _nearest_environment(candidate, caller)
-    here = [each for each in candidate.outcomes if each.environment.bucket == nearest.bucket]
+    counts = _counts(
+        each for each in candidate.outcomes if each.environment.bucket == nearest.bucket
+    )
+    here = _counts(each for each in candidate.outcomes if is_like(caller, each.environment))
     boost = _recency_boost(candidate.outcomes, now)
     likeness = similarity(caller, nearest)
     final = min(1.0, candidate.relevance * belief.cautious + boost)
@@ -220,9 +226,10 @@ def _score_group(
         relevance=round(candidate.relevance, 4),
         effective_sample_size=round(belief.sample_size, 3),
         interval_90=[round(belief.low, 4), round(belief.high, 4)],
-        nearest_bucket=_counts(here),
+        nearest_bucket=counts,
+        here=here,
         overall=_counts(candidate.outcomes),
-        why=_explain_rank(candidate, nearest.bucket, likeness, _counts(here)),
+        why=_explain_rank(candidate, nearest.bucket, likeness, counts),
         variants=[
             each.solution_id
             for each in candidate.variants
@@ -255,9 +262,9 @@ def _recency_boost(outcomes: Sequence[Outcome], now: int) -> float:
     return float(RECENCY_BOOST_MAX * 2.0 ** (-age_days / RECENCY_HALF_LIFE_DAYS))
 
 
-def _counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    worked = sum(each.worked for each in outcomes)
-    return {"worked": worked, "failed": len(outcomes) - worked}
+def _counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    results = [each.worked for each in outcomes]
+    return {"worked": sum(results), "failed": len(results) - sum(results)}
 
 
 def _explain_rank(

@@ -669,10 +669,12 @@ def _note_on_lookup(
         return None
     best = ranked[0]
     if ranking.has_only_failed_here(best):
+        is_nearest = best.env_match_score >= 1 or best.here == best.nearest_bucket
+        place = best.best_env_bucket_match if is_nearest else "environments like yours"
+        failed = (best.nearest_bucket if is_nearest else best.here)["failed"]
         return (
-            f"In {best.best_env_bucket_match} the recommended fix has only failed "
-            f"({plural(best.nearest_bucket['failed'], 'attempt')}). Try it only if something has "
-            "changed since."
+            f"In {place} the recommended fix has only failed ({plural(failed, 'attempt')}). "
+            "Try it only if something has changed since."
         )
     return (
         "The recommended fix has only failed wherever it was tried "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,24 @@ def test_a_fix_that_was_learned_since_the_cards_were_made_is_shown(settings: Hoo
 def test_a_fix_that_has_only_failed_is_not_shown(settings: HookSettings) -> None:
     with stratagem.open(settings.database, embedder="none") as db:
         db.debugging.add_incident("The build failed", STEPS, "auto", False, error_signature=DENIED)
+
+    shown = find_fix(failed_with(settings, DENIED), settings, session_files(settings, "s"))
+
+    assert shown == ""
+
+
+def test_a_fix_that_worked_on_another_system_only_is_not_shown_where_it_failed(
+    settings: HookSettings,
+) -> None:
+    here = {"os": platform.system()}
+    elsewhere = {"os": "linux" if here["os"] == "Darwin" else "macos"}
+    with stratagem.open(settings.database, embedder="none") as db:
+        added = db.debugging.add_incident(
+            "The build failed", STEPS, elsewhere, True, error_signature=DENIED
+        )
+        assert added.solution_id is not None
+        for env, worked in ((elsewhere, True), (elsewhere, True), (here, False)):
+            db.debugging.record_outcome(added.solution_id, worked, env)
 
     shown = find_fix(failed_with(settings, DENIED), settings, session_files(settings, "s"))
 
