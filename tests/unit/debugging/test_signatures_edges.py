@@ -99,6 +99,19 @@ def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
     assert signature(signature(one)) == signature(one)
 
 
+def test_a_refused_push_is_known_by_the_reason_and_not_by_the_branch() -> None:
+    behind = " ! [rejected]        main -> main (non-fast-forward)"
+    fetch = "To gitlab.com:a/b.git\n ! [rejected]        dev -> dev (fetch first)"
+    refused = " ! [remote rejected] main -> main (pre-receive hook declined)"
+    summary = "error: failed to push some refs to 'https://example.com/acme/app.git'"
+
+    one, other, third = (signature(f"{said}\n{summary}") for said in (behind, fetch, refused))
+
+    assert one == other == signature(one) == "push rejected: non-fast-forward"
+    assert third == "push rejected: pre-receive hook declined"
+    assert signature(summary).startswith("error: failed to push some refs to")
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -127,6 +140,23 @@ def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
             "git@example.com: Permission denied (publickey).",
         ),
         ("root@10.0.0.7: Permission denied (publickey)", "bob@db-2: Permission denied (publickey)"),
+        ("exec /app/start.sh: exec format error", "exec /usr/local/bin/entry: exec format error"),
+        (
+            "fatal: detected dubious ownership in repository at '/workspace/shop'",
+            "fatal: detected dubious ownership in repository at 'C:/Users/ann/blog'",
+        ),
+        (
+            "OSError: [Errno 30] Read-only file system: '/app/cache'",
+            "OSError: [Errno 30] Read-only file system: '/srv/data/orders.csv'",
+        ),
+        (
+            "error: unable to create file src/a/very/long/path.txt: Filename too long",
+            "error: unable to create file docs/another/one.md: Filename too long",
+        ),
+        (
+            r"File C:\nodejs\npm.ps1 cannot be loaded because running scripts is disabled on this system.",
+            r"File C:\yarn\yarn.ps1 cannot be loaded because running scripts is disabled on this system.",
+        ),
     ],
 )
 def test_where_it_happened_to_come_out_is_a_value(one: str, other: str) -> None:

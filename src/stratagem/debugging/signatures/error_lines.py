@@ -62,6 +62,7 @@ _SUMMARIES: Final = (
     r"Execution failed for task|Could not resolve all |^A problem occurred ",
     r"subprocess-exited-with-error|^Warning message:$",
     r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
+    r"^(?:error: )?failed to push some refs to ",
 )
 # Somebody raised something.
 _RAISINGS: Final = (
@@ -94,7 +95,7 @@ _STATEMENTS: Final = (
     r"[Cc](?:ould(?: not|n't)|annot) (?:connect|find|resolve|open)",
     r"\bCUDA error|signal SIG|version [`']",
     r"is not in (?:this|the npm) registry|could not be found in any version",
-    r": \d+: \S+: not found$|unbound variable|[Ss]yntax error",
+    r": \d+: \S+: not found$|unbound variable|[Ss]yntax error|^! \[(?:remote )?rejected\] ",
 )
 # What a package manager could not find or bring together.
 _MISSING: Final = (

@@ -80,6 +80,9 @@ _REWRITES: Final = tuple(
         (r"^(\S+): not found$", r"\1: command not found"),
         (rf"^(\S+): (?:{_COMMAND_NOT_FOUND})\W*$", r"\1: command not found"),
         (r"^docker: (?=Error response)", ""),
+        # Of a push the reason counts, not which branch; what was fetched meanwhile is no other one.
+        (r"^! \[(?:remote )?rejected\] +\S+ -> \S+ \((.+)\)$", r"push rejected: \1"),
+        (r"^push rejected: fetch first$", "push rejected: non-fast-forward"),
         # pip says it twice, and either line is quoted.
         (
             r"^(?:ERROR: )?Could not find a version that satisfies the requirement (\S+).*$",

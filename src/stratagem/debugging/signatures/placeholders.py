@@ -10,8 +10,9 @@ e-mail address) to the least (a number), then words.
 * Of an address of a registry the package stays: `<url>/chalk`. All other addresses are values.
 * A value becomes a placeholder. Integers, floats and versions share one, and so do all
   addresses: which of them it was is part of the value.
-* A path becomes the name at its end. Where something is used up (a disk, handles of files), it only
-  says who happened to ask next, and is a value; so is what stands in quotes there.
+* A path becomes the name at its end. Where something is used up (a disk, handles of files), or what
+  is said holds for all files alike (a policy, a processor), it only says which one happened to be
+  next, and is a value; so is what stands in quotes there.
 * Of a word the digits at its end go: `user_123` is `user_<n>`.
 
 A message is cut before it is read. What comes out stays as it is when it goes in again.
@@ -44,9 +45,12 @@ _QUOTES: Final = str.maketrans(
     | dict.fromkeys(map(chr, range(0x2500, 0x2580)), " ")
 )
 # Names go only behind the words that say so: what asked for it may be named in front.
-_USED_UP: Final = re.compile(
-    r"\b(?:E(?:DQUOT|MFILE|NFILE|NOSPC)\b|(?:[Nn]o space left on|[Nn]ot enough space on)\b"
-    r"|[Tt]oo many open files\b|[Dd]isk quota exceeded\b)"
+_OF_ANY_FILE: Final = re.compile(
+    r"\b(?:E(?:DQUOT|MFILE|NAMETOOLONG|NFILE|NOEXEC|NOSPC|ROFS)\b"
+    r"|(?:[Nn]o space left on|[Nn]ot enough space on)\b"
+    r"|[Tt]oo many open files\b|[Dd]isk quota exceeded\b|[Rr]ead-only file system\b"
+    r"|[Ff]ile ?name too long\b|[Ee]xec format error\b|dubious ownership in repository\b"
+    r"|running scripts is disabled on this system\b)"
 )
 _QUOTED: Final = re.compile(r"'[^']{1,400}'")
 _PATHS: Final = frozenset({"path", "file"})
@@ -99,14 +103,14 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
     plain = _on_one_line(message)
-    used_up = _USED_UP.search(plain)
-    if used_up:
-        behind = used_up.end()
+    of_any = _OF_ANY_FILE.search(plain)
+    if of_any:
+        behind = of_any.end()
         plain = plain[:behind] + _QUOTED.sub("'<path>'", plain[behind:])
     pieces: list[str] = []
     end = 0
     for match in _find_parts(plain):
-        is_value = used_up and match.lastgroup in _PATHS
+        is_value = of_any and match.lastgroup in _PATHS
         pieces += plain[end : match.start()], "<path>" if is_value else _replace(match)
         end = match.end()
     scanned = _NUMBERS.sub("<n>", "".join([*pieces, plain[end:]]))
