@@ -74,3 +74,41 @@ def test_one_kind_with_nothing_in_common_makes_two_errors_others(
 ) -> None:
     assert are_other_particulars(one, other, in_one_place=in_one_place) is are_others
     assert are_other_particulars(other, one, in_one_place=in_one_place) is are_others
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_others"),
+    [
+        (
+            "fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com",
+            "fatal: unable to access 'https://github.com/a/b/': The requested URL returned error: 403",
+            True,
+        ),
+        (
+            "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+            "UnicodeDecodeError: 'ascii' codec can't decode byte 0xe2 in position 3: ordinal not in range",
+            True,
+        ),
+        (
+            "cannot load the plugin 'a.so': dlopen: wrong architecture",
+            "cannot load the plugin 'b.so': dlopen: wrong architecture",
+            False,
+        ),
+        (
+            "connection to server failed: FATAL: sorry, too many clients already",
+            "connection to server failed: FATAL: password authentication failed",
+            True,
+        ),
+        (
+            "Get 'https://a.example': dial tcp: lookup a.example: no such host",
+            "Get 'https://b.example': dial tcp: lookup b.example on 10.0.0.1:53: no such host",
+            False,
+        ),
+    ],
+)
+def test_a_reason_may_have_parts_and_what_it_is_about_is_none(
+    one: str, other: str, are_others: bool
+) -> None:
+    stated = stated_particulars(one), stated_particulars(other)
+
+    assert are_other_particulars(*stated) is are_others

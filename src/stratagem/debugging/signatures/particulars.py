@@ -13,8 +13,8 @@ written. There are ten kinds of such *particulars*:
 * `package`: the one of Node.js that the first path leads into (`node_modules/got/index.js`), since
   of a path only the name at its end is compared;
 * `thing`: of what kind it is that is missing, or there already (`no such table`);
-* `reason`: what stands behind the last colon or in brackets at the end of a message, where the
-  words before it are the same (`certificate verify failed: certificate has expired`);
+* `reason`: what stands behind a colon, or in brackets at the end of a message, where the words
+  before it are the same (`certificate verify failed: certificate has expired`), quoted ones aside;
 * `test`: the test that failed (`tests/test_cart.py::test_total`), where the message names nothing
   else, or says only what was asserted;
 * `values`: the numbers of a message that has no telling word of its own (`assert 3 == 4`,
@@ -29,6 +29,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 
 from stratagem.debugging.signatures import codes
@@ -96,6 +97,10 @@ _ANY_FAILURE: Final = frozenset({"1", "2", "255"})
 _PLACE_BEHIND: Final = re.compile(r" \([\w/-]{0,120}(?:\.[a-z]{1,5}|<[a-z]{1,12}>)\)$")
 _IN_BRACKETS: Final = re.compile(r"^(?P<front>.*\S) \((?P<reason>[^()]{1,300})\)$")
 _LABEL_BEHIND: Final = re.compile(r"(?i)(?:: (?:fatal|error)){1,3}$")
+_LABEL_BEFORE: Final = re.compile(r"(?i)^(?:(?:fatal|error): ){1,3}")
+_COLON: Final = re.compile(": ")
+_COLONS_MAX: Final = 6
+_QUOTED: Final = re.compile(r"'[^']{0,400}'")
 _REASON_WORD: Final = re.compile(r"[^\W\d_]\w++")
 _REASON_WORDS_MAX: Final = 20
 _DIGEST_CHARS: Final = 12
@@ -179,18 +184,27 @@ def _things(head: str) -> Iterator[str]:
 
 
 def _reasons(head: str) -> Iterator[str]:
-    """Yield the words of the reason that a message ends in, each of a kind of its own message."""
+    """Yield the words of the reasons that a message ends in, each of a kind of what is before."""
     said = _PLACE_BEHIND.sub("", split_type(normalise(head).rstrip(" ."))[1])
+    for front, reason in _split_reasons(said):
+        # What it is about (`'a.txt'`) is no part of what went wrong.
+        told = _telling_words(_LABEL_BEHIND.sub("", _QUOTED.sub(" ", front)))
+        if len(told) < _FRONT_WORDS_MIN:
+            continue
+        known = {*told, *_telling_words(front)}
+        said_behind = _telling_words(_LABEL_BEFORE.sub("", reason))
+        words = [word for word in said_behind if word not in known]
+        kind = hashlib.sha256(" ".join(told).encode("utf-8", "surrogatepass")).hexdigest()
+        for word in words[:_REASON_WORDS_MAX]:
+            yield f"reason:{kind[:_DIGEST_CHARS]} {word}"
+
+
+def _split_reasons(said: str) -> Iterator[tuple[str, str]]:
+    """Yield the front of a message and the reason behind it, for each place that may part them."""
     if found := _IN_BRACKETS.match(said):
-        front, reason = found["front"], found["reason"]
-    else:
-        front, _, reason = said.rpartition(": ")
-    told = _telling_words(_LABEL_BEHIND.sub("", front))
-    if len(told) < _FRONT_WORDS_MIN:
-        return
-    words = [word for word in _telling_words(reason) if word not in told][:_REASON_WORDS_MAX]
-    kind = hashlib.sha256(" ".join(told).encode("utf-8", "surrogatepass")).hexdigest()
-    yield from (f"reason:{kind[:_DIGEST_CHARS]} {word}" for word in words)
+        yield found["front"], found["reason"]
+    for colon in islice(_COLON.finditer(said), _COLONS_MAX):
+        yield said[: colon.start()], said[colon.end() :]
 
 
 def _telling_words(text: str) -> list[str]:
