@@ -692,6 +692,25 @@ def test_a_fix_that_has_only_failed_here_is_named_as_such_however_much_is_said_o
 
 
 @proves("debug:environment")
+def test_a_fix_of_another_incident_is_introduced_as_such_where_those_of_the_error_have_failed(
+    call: Call,
+) -> None:
+    error = "Cannot connect to the cache daemon at the socket. Is the cache daemon running?"
+    other = f"Permission denied while trying to connect to the cache daemon. {error[31:]}"
+    known = add(call, title="The daemon is down", error_signature=error, worked=False)
+    near = add(call, title="No right to the socket", error_signature=other, steps=["Join a group"])
+    call("record_outcome", solution_id=near["solution_id"], worked=True, env=LINUX)
+
+    answer = ranked(call, error)
+
+    assert answer["recommended_solution"]["incident_id"] == near["incident_id"]
+    assert answer["note"] == (
+        f"This error is known as {known['incident_id']} ('The daemon is down'), but nothing that "
+        "was tried for it has worked here. The recommended fix is for another incident."
+    )
+
+
+@proves("debug:environment")
 def test_a_fix_that_has_only_failed_elsewhere_is_not_the_next_step_either(call: Call) -> None:
     added = add(call, worked=False)
 

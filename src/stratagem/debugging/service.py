@@ -666,7 +666,7 @@ def _note_on_lookup(
     if not likely:
         return _name_nearest(matches[0]) if matches else None
     if not ranked or not ranking.has_only_failed(ranked[0]):
-        return None
+        return _note_on_failed_fixes(likely[0], ranked)
     best = ranked[0]
     if ranking.has_only_failed_here(best):
         is_nearest = best.env_match_score >= 1 or best.here == best.nearest_bucket
@@ -680,6 +680,18 @@ def _note_on_lookup(
         "The recommended fix has only failed wherever it was tried "
         f"({plural(best.overall['failed'], 'attempt')}). Try it only if your environment makes a "
         "difference."
+    )
+
+
+def _note_on_failed_fixes(match: SimilarIncident, ranked: Sequence[RankedSolution]) -> str | None:
+    """Say that the fixes of the very error have failed, where that of another is recommended."""
+    own = [each for each in ranked if each.incident_id == match.incident_id]
+    is_known = match.exact and own and ranked[0] not in own
+    if not is_known or not all(map(ranking.has_only_failed, own)):
+        return None
+    return (
+        f"This error is known as {match.incident_id} ({match.content['title']!r}), but nothing "
+        "that was tried for it has worked here. The recommended fix is for another incident."
     )
 
 
