@@ -99,6 +99,57 @@ def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
     assert signature(signature(one)) == signature(one)
 
 
+@pytest.mark.parametrize(
+    ("one", "elsewhere", "signed"),
+    [
+        (
+            "ERROR in ./src/App.tsx 5:0-30\nModule not found: Error: Can't resolve 'got' in '/a/src'",
+            "ERROR in ./b.js\nModule not found: Error: Can't resolve 'got' in '/w/pages'",
+            "Module not found: Error: Can't resolve 'got' in <path>",
+        ),
+        (
+            "ERROR in src/a.ts:3:5\nTS2322: Type 'string' is not assignable to type 'number'.",
+            "ERROR in b.tsx:9:11\nTS2322: Type 'string' is not assignable to type 'number'.",
+            "TS2322: Type 'string' is not assignable to type 'number'",
+        ),
+        (
+            "/a/a.js\n  3:5  error  'foo' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+            "/w/b.js\n  9:1  error  'foo' is not defined  no-undef\n\n✖ 2 problems (2 errors, 0 warnings)",
+            "error: 'foo' is not defined (no-undef)",
+        ),
+        (
+            "[ERROR] /a/Main.java:[3,5] cannot find symbol\n[ERROR]   symbol:   class Foo",
+            "[ERROR] /w/Main.java:[9,25] cannot find symbol\n[ERROR]   symbol:   class Foo",
+            "Main.java: error: cannot find symbol: class Foo",
+        ),
+        (
+            "e: file:///a/Main.kt:3:5 Unresolved reference: foo",
+            "e: /w/Main.kt: (9, 1): Unresolved reference: foo",
+            "Main.kt: error: Unresolved reference: foo",
+        ),
+        (
+            '│ Error: Bad argument\n│ \n│   on a.tf line 3:\n│    3: foo = 1\n│ \n│ No "foo" is expected.',
+            '│ Error: Bad argument\n│ \n│   on b.tf line 7:\n│    7: foo = 2\n│ \n│ No "foo" is expected.',
+            "Error: Bad argument No 'foo' is expected",
+        ),
+        (
+            'nginx: [emerg] unknown directive "proxy_pas" in /etc/nginx/nginx.conf:12',
+            'nginx: [emerg] unknown directive "proxy_pas" in /etc/nginx/conf.d/site.conf:3',
+            "nginx: [emerg] unknown directive 'proxy_pas'",
+        ),
+        (
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'got' imported from /a/build.js",
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'got' imported from /w/cli.mjs",
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'got' imported from <path>",
+        ),
+    ],
+)
+def test_what_a_tool_says_of_the_place_is_no_part_of_its_error(
+    one: str, elsewhere: str, signed: str
+) -> None:
+    assert signature(one) == signature(elsewhere) == signature(signed) == signed
+
+
 def test_a_refused_push_is_known_by_the_reason_and_not_by_the_branch() -> None:
     behind = " ! [rejected]        main -> main (non-fast-forward)"
     fetch = "To gitlab.com:a/b.git\n ! [rejected]        dev -> dev (fetch first)"

@@ -63,6 +63,8 @@ _SUMMARIES: Final = (
     r"subprocess-exited-with-error|^Warning message:$",
     r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
     r"^(?:error: )?failed to push some refs to ",
+    # Where it was, as webpack writes it behind the level: what it was comes below.
+    r"^in \S+(?: \d+:\d+(?:-\d+(?::\d+)?)?)?$|^\d+ problems? \(",
 )
 # Somebody raised something.
 _RAISINGS: Final = (
@@ -81,7 +83,8 @@ _COMPILERS: Final = (
     r":\s?(?:fatal )?error(?: [A-Z]{1,8}\d+)?: |^(?:fatal )?error(?:\[\w+\])?: |[:-] error TS\d+",
     r"undefined (?:reference to|symbol)|cannot find -l|cannot find package|unresolved external",
     r"no required module provides|^\S+\.go:\d+:\d+: |error [A-Z]{1,8}\d{3,5}: ",
-    r"library not found for",
+    r"library not found for|^TS\d{4,5}: |^Module parse failed: |^\d+:\d+ +error +\S",
+    r"^e: \S+\.kts?:|^\S+\.(?:java|kt|scala):\[\d+,\d+\] ",
 )
 # A program says what was not possible, in words that are used for nothing else.
 _STATEMENTS: Final = (
@@ -132,7 +135,7 @@ _SPARED: Final = re.compile(
     r"|unexpected|missing|crash|abort|reject|unauth|forbid|unavail|kill|warn|no (?:such|space|req)"
     r"|library|sqlstate|ora-|e11000|e: |reset|status|exit|http|dumped|oom|memory|signal|version"
     r"|unbound|make|ninja|returned|log of|summary|process|syscall|path |\* |\.go:|\w\.[a-z]\w+: "
-    r"|[a-z]{5}: |no [a-z]|incompatible|conflicting|unsupported|unknown"
+    r"|[a-z]{5}: |no [a-z]|incompatible|conflicting|unsupported|unknown|^in \S|^TS\d|:\[\d"
 )
 _BAD_LEVELS: Final = frozenset(
     {"ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "SEVERE", "ALERT", "EMERG", "PANIC"}

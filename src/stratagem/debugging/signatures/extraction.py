@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from stratagem import redaction
@@ -236,7 +237,8 @@ def _with_name(head: str, below: list[lines.LogLine]) -> str:
         return head
     has_code = bool(headline_of(ParsedError(head, [])).names)
     first = 0
-    said = [line for line in below if line.text.strip()][:_LINES_TO_NAME_MAX]
+    filled = (line for line in below if line.text.strip() and not heads.is_shown_place(line.text))
+    said = list(islice(filled, _LINES_TO_NAME_MAX))
     for number, line in enumerate(said, 1):
         is_calm = line.level in error_lines.CALM_LEVELS
         if is_calm or heads.is_note(line.text) or error_lines.only_summarises(line):

@@ -12,7 +12,16 @@ from typing import Final
 
 from stratagem.function_cache import cache_texts
 
-__all__ = ["CHAIN", "TYPE", "compose", "is_message", "is_note", "place", "rewrite"]
+__all__ = [
+    "CHAIN",
+    "TYPE",
+    "compose",
+    "is_message",
+    "is_note",
+    "is_shown_place",
+    "place",
+    "rewrite",
+]
 
 _LINES_MORE_MAX: Final = 2
 _CLAUSE_WORDS_MIN: Final = 2
@@ -60,7 +69,8 @@ _REWRITES: Final = tuple(
         (r"^Uncaught (?:exception: )?(?:\(in promise\) )?", ""),
         (r"^Unhandled (?:[Ee]xception[.:] |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
-        (r" in /\S+\.php:\d+$", ""),
+        # Where it was found
+        (r" in /\S+:\d+$", ""),
         # Who cut it
         (r"^\[?(?:\.{3}|…) ?\(?\d* ?(?:more )?(?:lines?|frames?|characters?|bytes?)\b.{0,40}$", ""),
         (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
@@ -95,7 +105,17 @@ _REWRITES: Final = tuple(
         # Compilers, linkers, test runners
         (r"^(?:\S*/)?ld(?:\.\w+)?: (?=\S+: )", ""),
         (r"^(\S+):\(\.\w+(?:\.[\w.]+)?\+0x[0-9a-f]+\): ", r"\1: "),
-        (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
+        (
+            (
+                r"^(?:Error: )?(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:)"
+                r" error ((?:TS|NG)\d+: )"
+            ),
+            r"\1: error \2",
+        ),
+        (r" \[plugin [\w-]+\]$", ""),
+        (r"^\d+:\d+ ++error ++(\S++(?: \S++)*) {2,}+([@\w/-]+)$", r"error: \1 (\2)"),
+        (r"^(\S+\.(?:java|kt|scala)):\[\d+,\d+\] (?:error: )?", r"\1: error: "),
+        (r"^e: (?:file://)?(\S+?\.kts?):(?:\d+:\d+:?| \(\d+, \d+\):) ", r"\1: error: "),
         (r"^FAILED \S+ - ", ""),
         (r"^E {3,}", ""),
         (r"^(assert\b)", r"AssertionError: \1"),
@@ -116,7 +136,11 @@ _NOTE: Final = re.compile(
     r"|(?:During|The above|at|See|Aborted|Require stack|Is the server running)\b"
     r"|\.\.\.|- /|File \")"
 )
-_COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
+# Where it was, as Terraform shows it between what it says.
+_SHOWN_PLACE: Final = re.compile(r"^\s*(?:on \S+ line \d+|\d+: )")
+_COMPILER: Final = re.compile(
+    r"^error(?:\[\w+\])?: |: error: |^\S+\.(?:java|kt|scala):\[\d+,\d+\] "
+)
 _RUSTC_WHOLE: Final = re.compile(r"^error\[E\d{4}\]: (?:\S+ ){2,}\S")
 # rustc points at the place and says what it found there; javac names the symbol.
 _LABEL: Final = re.compile(
@@ -148,6 +172,11 @@ def innermost_clause(head: str) -> str:
 def is_note(line: str) -> bool:
     """Say whether a line below a message is no part of it: advice, a statement, a frame."""
     return _NOTE.match(line) is not None
+
+
+def is_shown_place(line: str) -> bool:
+    """Say whether a line only shows where something was, or the code there."""
+    return _SHOWN_PLACE.match(line) is not None
 
 
 def place(line: str) -> str:

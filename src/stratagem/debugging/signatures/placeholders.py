@@ -12,7 +12,7 @@ e-mail address) to the least (a number), then words.
   addresses: which of them it was is part of the value.
 * A path becomes the name at its end. Where something is used up (a disk, handles of files), or what
   is said holds for all files alike (a policy, a processor), it only says which one happened to be
-  next, and is a value; so is what stands in quotes there.
+  next, and is a value; so is what stands in quotes there, and who imports what cannot be loaded.
 * Of a word the digits at its end go: `user_123` is `user_<n>`.
 
 A message is cut before it is read. What comes out stays as it is when it goes in again.
@@ -53,6 +53,13 @@ _OF_ANY_FILE: Final = re.compile(
     r"|running scripts is disabled on this system\b)"
 )
 _QUOTED: Final = re.compile(r"'[^']{1,400}'")
+# Behind what was not found or could not be loaded: who asked for it.
+_IMPORTER: Final = re.compile(
+    r"(?P<asked>\b(?:imported from|ES Module \S{1,300} from"
+    r"|(?:[Cc](?:an't|ould not) resolve|[Cc]annot find (?:module|package)"
+    r"|[Ff]ailed to resolve import) '[^']{1,300}' (?:from|in)) )"
+    r"(?:'[^']{1,400}'|[^\s']{0,200}[/\\.][^\s']{0,200})"
+)
 _PATHS: Final = frozenset({"path", "file"})
 _HTTP_VERSION: Final = re.compile(r"HTTP/\d(?:\.\d)?")
 _WHERE_AT_END: Final = re.compile(rf"{WHERE}$")
@@ -102,7 +109,7 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 @cache_texts(256)
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
-    plain = _on_one_line(message)
+    plain = _IMPORTER.sub(r"\g<asked><path>", _on_one_line(message))
     of_any = _OF_ANY_FILE.search(plain)
     if of_any:
         behind = of_any.end()
