@@ -37,6 +37,7 @@ from stratagem.bootstrap import (
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import (
     DatabaseCorrupt,
+    ImportRefused,
     InvalidInput,
     StorageFull,
     StorageUnavailable,
@@ -168,8 +169,9 @@ def restore(
                 database if len(wanted) == 1 else place_within(database, each.workspace)
                 for each in wanted
             ]
-            with _finish_together(places, mark):
-                for each, place in zip(wanted, places, strict=True):
+            with _finish_together(places, mark) as order:
+                for at in order:
+                    each, place = wanted[at], places[at]
                     told = _about(each.workspace, names, progress)
                     _restore_one(archive, each, place, told, mark)
     return wanted
@@ -190,11 +192,11 @@ def copy_all(source: str, target: str, progress: Progress) -> tuple[dict[str, Co
         finish_copy(target)
         return copied, [name for name in names if name != home]
     copied = {}
-    with _finish_together([place_within(target, name) for name in names], mark):
-        for name in names:
+    with _finish_together([place_within(target, name) for name in names], mark) as order:
+        for name in (names[at] for at in order):
             places = place_within(source, name), place_within(target, name)
             copied[name] = copy(*places, _about(name, names, progress), mark)
-    return copied, []
+    return {name: copied[name] for name in names}, []
 
 
 def discard(database: str) -> list[str]:
@@ -223,11 +225,20 @@ def discard(database: str) -> list[str]:
 
 
 @contextmanager
-def _finish_together(places: Sequence[str], mark: CopyMark) -> Iterator[None]:
-    """Mark several databases as unfinished until all of them are copied."""
-    for place in places:
-        mark_copy(place, mark)
-    yield
+def _finish_together(places: Sequence[str], mark: CopyMark) -> Iterator[list[int]]:
+    """Mark several databases as unfinished until all of them are copied.
+
+    Yields the order to copy in: first those that hold something, which may be refused. Where one
+    is, those that were empty are as they were: repeating the command would be refused again.
+    """
+    empty = [mark_copy(place, mark) for place in places]
+    try:
+        yield sorted(range(len(places)), key=empty.__getitem__)
+    except ImportRefused:
+        for place, was_empty in zip(places, empty, strict=True):
+            if was_empty:
+                discard_copy(place)
+        raise
     for place in places:
         finish_copy(place)
 

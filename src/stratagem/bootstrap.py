@@ -827,14 +827,19 @@ def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied
         return log_copy.copy(here.foundation.store, there.foundation.store, progress, mark)
 
 
-def mark_copy(target: str, mark: CopyMark) -> None:
-    """Mark a database that is empty as the target of a copy; one that holds something is left."""
+def mark_copy(target: str, mark: CopyMark) -> bool:
+    """Mark a database as the target of a copy if it is empty; say whether it is.
+
+    One that holds something is left as it is.
+    """
     from stratagem.storage.log_copy import is_empty
 
     mark = replace(mark, made=not _is_there(target))
     with closing(start(_plain(target, copying=True))) as there:
-        if is_empty(there.foundation.store):
+        empty = is_empty(there.foundation.store)
+        if empty:
             set_mark(there.foundation.store, mark)
+        return empty
 
 
 def finish_copy(target: str) -> None:

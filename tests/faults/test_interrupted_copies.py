@@ -20,8 +20,10 @@ import pytest
 import stratagem
 from stratagem import backups, errors
 from stratagem.access.workspaces import place_within
+from stratagem.bootstrap import workspaces
 from stratagem.errors import (
     CopyUnfinished,
+    ImportRefused,
     InvalidInput,
     StorageBusy,
     StorageUnavailable,
@@ -346,6 +348,33 @@ class TestSeveralWorkspaces:
         backups.copy_all(source, target, quiet)
 
         assert [events(place) for place in there] == [events(place) for place in here]
+
+    @pytest.mark.parametrize("command", ["copy", "restore"])
+    def test_one_that_is_refused_leaves_none_unfinished(
+        self, places: Callable[[str], tuple[str, list[str]]], tmp_path: Path, command: str
+    ) -> None:
+        (source, here), (target, there) = places("source"), places("target")
+        for place in here:
+            filled(place)
+        backups.backup(source, tmp_path / "all.backup", (), quiet)
+        with stratagem.open(there[0], embedder="none") as db:
+            db.memory.store("mine", 1)
+        steps: list[str] = []
+
+        def report(_done: int, _total: int, what: str) -> None:
+            steps.append(what)
+
+        def copy() -> object:
+            if command == "copy":
+                return backups.copy_all(source, target, report)
+            return backups.restore(tmp_path / "all.backup", target, (), report)
+
+        with pytest.raises(ImportRefused):
+            copy()
+
+        assert steps == []
+        assert workspaces(target) == ["default"]
+        assert events(there[0]) == 2
 
     def test_all_are_thrown_away_but_not_what_was_there_before(
         self, places: Callable[[str], tuple[str, list[str]]], interrupt: Interrupt
