@@ -14,6 +14,7 @@ __all__ = ["BRANCH_PAGES"]
 _DECISION: Final = "decide:"
 # How many changes a page of a comparison has.
 _CHANGES: Final = 100
+_PRESENT: Final = "Branches and merges are shown as they are now."
 
 
 async def branches(visit: Visit) -> ConsolePage:
@@ -25,7 +26,7 @@ async def branches(visit: Visit) -> ConsolePage:
         "head": graph["head"],
         "fork": bool(visit.query.get("fork")),
     }
-    return ConsolePage("branches.html", "Branches", data, "branches")
+    return ConsolePage("branches.html", "Branches", data, "branches", present=_PRESENT)
 
 
 async def compare(visit: Visit) -> ConsolePage:
@@ -88,7 +89,8 @@ async def merge(visit: Visit) -> ConsolePage:
 
 def _merge_page(preview: dict[str, Any], source: str, target: str) -> ConsolePage:
     data = {"merge": preview, "source": source, "target": target}
-    return ConsolePage("merge.html", f"Merge {source} into {target}", data, "branches")
+    title = f"Merge {source} into {target}"
+    return ConsolePage("merge.html", title, data, "branches", present=_PRESENT)
 
 
 def _ends(fields: dict[str, str]) -> tuple[str, str]:

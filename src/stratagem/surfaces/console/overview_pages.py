@@ -52,7 +52,8 @@ async def overview(visit: Visit) -> ConsolePage:
             "entries": sum(each["entries"] for each in namespaces),
             "events": sum(each["events"] for each in namespaces),
             "namespaces": len(namespaces),
-            "branches": status.get("branches", 1),
+            # How many there were is not known.
+            "branches": status.get("branches", 1) if visit.moment is None else None,
             "problems": debugging.get("incidents", 0),
             "fixes": debugging.get("solutions", 0),
             "concepts": hierarchy.get("total_concepts", 0),
@@ -95,12 +96,14 @@ async def _open_tasks(visit: Visit, debugging: dict[str, Any]) -> list[dict[str,
         }
         for each in debugging.get("stopped_working", [])[:3]
     ]
-    approvals = (await visit.try_read("approvals_list")).get("approvals", [])
-    found += [
-        {"said": _say_approval(each), "path": "/tools"}
-        for each in approvals
-        if each.get("state", "waiting") == "waiting"
-    ][:3]
+    if visit.moment is None:
+        # What waited then is not known.
+        approvals = (await visit.try_read("approvals_list")).get("approvals", [])
+        found += [
+            {"said": _say_approval(each), "path": "/tools"}
+            for each in approvals
+            if each.get("state", "waiting") == "waiting"
+        ][:3]
     review = await visit.read_counts("review_knowledge")
     for name, count in review.get("counts", {}).items():
         if count and name in {"contested", "duplicates"}:

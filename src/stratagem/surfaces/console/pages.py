@@ -17,7 +17,8 @@ __all__ = ["Act", "ConsolePage", "Done", "PageRoute", "View", "whole_number"]
 class ConsolePage:
     """A page. `data` is all that the template is given, and what programs get.
 
-    `section` is the entry of the navigation that it belongs to.
+    `section` is the entry of the navigation that it belongs to. `present` says what of it is shown
+    as it is now, whatever moment is looked at.
     """
 
     template: str
@@ -25,6 +26,7 @@ class ConsolePage:
     data: dict[str, Any]
     section: str = ""
     status: int = 200
+    present: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stratagem.answers import plural
-from stratagem.errors import RouteNotFound, StratagemError
+from stratagem.errors import BranchNotFound, RouteNotFound, StratagemError
 from stratagem.knowledge.context import relation_words
 from stratagem.surfaces.console import charts, value_views
 from stratagem.surfaces.console.pages import ConsolePage, Done
@@ -79,7 +79,13 @@ async def render(visit: Visit, page: ConsolePage) -> Response:
         return success_response({**page.data, "view": visit.state()}, enveloped=False)
     note = _taken_note(visit)
     bar = await _bar(visit)
-    shown = {"bar": bar, "note": note, "title": page.title, "section": page.section}
+    shown = {
+        "bar": bar,
+        "note": note,
+        "title": page.title,
+        "section": page.section,
+        "present": page.present,
+    }
     text = await asyncio.to_thread(
         _render_template, page.template, {**page.data, **_common(visit), **shown}
     )
@@ -96,13 +102,21 @@ def _render_template(name: str, data: Mapping[str, Any]) -> str:
 
 async def error_page(visit: Visit, error: StratagemError, status: int) -> Response:
     """Return an error as a page: what is wrong, and what to do next."""
+    bar = await _bar(visit)
+    hint = error.hint
+    # Every link of the page would lead back to it.
+    if isinstance(error, BranchNotFound):
+        visit.settings.pop("branch", None)
+        hint = hint if error.details.get("similar") else "Choose a branch above."
+    if bar["moment"] is None:
+        visit.settings.pop("at", None)
     data = {
         "code": error.code,
         "message": error.message,
-        "hint": error.hint,
+        "hint": hint,
         "details": {name: value for name, value in error.details.items() if name != "reason"},
     }
-    shown = {"bar": await _bar(visit), "note": None, "title": "Not done", "section": ""}
+    shown = {"bar": bar, "note": None, "title": "Not done", "section": "", "present": ""}
     text = _template("error.html").render({**data, **_common(visit), **shown})
     return html(text, status)
 
@@ -164,7 +178,19 @@ async def _bar(visit: Visit) -> dict[str, Any]:
         "activity": activity,
         "branches": [each["name"] for each in branches.get("results", [])],
         "workspaces": await _workspaces(visit),
+        "moment": await _moment(visit),
     }
+
+
+async def _moment(visit: Visit) -> dict[str, str | None] | None:
+    """Return the past moment that is looked at, with what was written last by then; None is now."""
+    if visit.moment is None:
+        return None
+    try:
+        return {"words": visit.moment, "last": await visit.last_shown()}
+    except StratagemError:
+        # It is no moment, which the page says.
+        return None
 
 
 async def _workspaces(visit: Visit) -> list[str]:

@@ -17,6 +17,7 @@ _LIST: Final = "review_list"
 _DECIDE: Final = "review_decide"
 _INJECTIONS_SHOWN: Final = 50
 _LOG_BYTES_READ: Final = 1_000_000
+_PRESENT: Final = "What waits, and what hooks injected, is shown as it is now."
 
 
 async def review(visit: Visit) -> ConsolePage:
@@ -37,7 +38,7 @@ async def review(visit: Visit) -> ConsolePage:
         "decidable": visit.can(_DECIDE),
         **await asyncio.to_thread(_injections, visit),
     }
-    return ConsolePage("review.html", "Capture and review", data, "review")
+    return ConsolePage("review.html", "Capture and review", data, "review", present=_PRESENT)
 
 
 def _injections(visit: Visit) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from stratagem.surfaces.console.visits import Visit
 __all__ = ["SYSTEM_PAGES"]
 
 _AUDIT_LINES: Final = 30
+_PRESENT: Final = "This page shows the system as it is now."
 # What each line of the audit has; the rest differs by what happened.
 _AUDIT_FACTS: Final = ("at", "event", "sequence")
 
@@ -33,7 +34,7 @@ _AUDIT_FACTS: Final = ("at", "event", "sequence")
 async def system(visit: Visit) -> ConsolePage:
     """Show how the database is, what it takes, and who may use the server."""
     data = await _system_data(visit)
-    return ConsolePage("system.html", "System", data, "system")
+    return ConsolePage("system.html", "System", data, "system", present=_PRESENT)
 
 
 async def _system_data(visit: Visit, **more: Any) -> dict[str, Any]:

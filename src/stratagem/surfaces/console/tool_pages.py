@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Final
 
+from stratagem.engine.moments import iso
 from stratagem.errors import StratagemError, ToolNotFound, ValidationFailed
 from stratagem.surfaces.console.pages import ConsolePage, Done, PageRoute, whole_number
 from stratagem.surfaces.console.schema_forms import form_fields, read_form
@@ -17,12 +18,14 @@ _CALLS: Final = 50
 # Charts are drawn from so many calls, the latest.
 _CALLS_DRAWN: Final = 500
 _DAYS_DRAWN: Final = 31
+_PRESENT: Final = "Servers, and how well tools work, are shown as they are now."
 
 
 async def tools(visit: Visit) -> ConsolePage:
     """Show servers with their health, what waits for a person, what runs, and the tools."""
     query = visit.query
     offset = whole_number(query.get("offset") or "0", field="offset")
+    past = visit.moment is not None
     listed = await visit.read(
         "tools_list",
         search=query.get("find") or None,
@@ -40,19 +43,27 @@ async def tools(visit: Visit) -> ConsolePage:
         "find": query.get("find", ""),
         "category": query.get("category", ""),
         "servers": (await visit.try_read("servers_list")).get("servers", []),
-        "approvals": (await visit.try_read("approvals_list")).get("approvals", []),
-        "work": (await visit.try_read("work_list")).get("work", []),
-        "breakers": (await visit.try_read("breakers_list")).get("breakers", []),
+        # What waited, ran or was paused at a past moment is not known.
+        "approvals": [] if past else (await visit.try_read("approvals_list")).get("approvals", []),
+        "work": [] if past else (await visit.try_read("work_list")).get("work", []),
+        "breakers": [] if past else (await visit.try_read("breakers_list")).get("breakers", []),
         "days": _by_day(await _latest_calls(visit)),
     }
-    return ConsolePage("tools.html", "Tools", data, "tools")
+    return ConsolePage("tools.html", "Tools", data, "tools", present=_PRESENT)
+
+
+async def _until(visit: Visit) -> str | None:
+    """Return the time of the last call that a past moment shows; None is now."""
+    if visit.moment is None:
+        return None
+    return await visit.last_shown() or iso(0)
 
 
 async def _latest_calls(visit: Visit, **which: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    cursor = None
+    until, cursor = await _until(visit), None
     while len(found) < _CALLS_DRAWN:
-        page = await visit.try_read("tool_executions", limit=100, cursor=cursor, **which)
+        page = await visit.try_read("tool_executions", to=until, limit=100, cursor=cursor, **which)
         found += page.get("executions", [])
         cursor = page.get("next")
         if not cursor:
@@ -93,7 +104,8 @@ async def _tool_page(
 ) -> ConsolePage:
     found = await visit.read("tool_get", toolId=name)
     shown = found["tool"]
-    calls = await visit.try_read("tool_executions", toolId=shown["id"], limit=20)
+    until = await _until(visit)
+    calls = await visit.try_read("tool_executions", toolId=shown["id"], to=until, limit=20)
     data = {
         "tool": shown,
         "fields": form_fields(shown["inputSchema"], given or {}),
@@ -140,6 +152,7 @@ async def calls(visit: Visit) -> ConsolePage:
         "tool_executions",
         status=query.get("status") or None,
         toolId=query.get("tool") or None,
+        to=await _until(visit),
         limit=_CALLS,
         cursor=query.get("cursor") or None,
     )

@@ -58,6 +58,7 @@ class Visit:
         self.cookie = cookie
         self.query = request.query_params
         self._known_head: int | None = None
+        self._known_shown: dict[str, Any] | None = None
 
     @property
     def principal(self) -> Principal | None:
@@ -80,6 +81,17 @@ class Visit:
     def moment(self) -> str | None:
         """The past moment that is looked at, in the words of `as_of`; None is now."""
         return self.query.get("at") or None
+
+    async def last_shown(self) -> str | None:
+        """Return when the last of what a past moment shows was written; None if nothing was.
+
+        Raises:
+            StratagemError: It is no moment, or there is no such branch.
+        """
+        if self._known_shown is None:
+            self._known_shown = await self.read("strata_history")
+        latest: str | None = self._known_shown.get("latest")
+        return latest
 
     @property
     def now(self) -> str:

@@ -94,9 +94,9 @@ function prepareSlider() {
   if (!form) return;
   const slider = form.querySelector("[data-slider]"), words = form.querySelector("[name=at]");
   const oldest = Date.parse(form.dataset.oldest), latest = Date.parse(form.dataset.latest);
-  const there = Date.parse(words.value);
-  if (words.value && !Number.isNaN(there) && latest > oldest) slider.value = 1000 * (there - oldest) / (latest - oldest);
-  else if (body.dataset.moment) slider.value = 500;
+  // What words mean only the server knows: browsers take "@220" for a year.
+  const there = Date.parse(form.dataset.there);
+  if (!Number.isNaN(there) && latest > oldest) slider.value = Math.min(1000 * (there - oldest) / (latest - oldest), 999);
   slider.addEventListener("input", () => {
     words.value = Number(slider.value) >= 1000 ? "" : atPosition(form, slider.value).toISOString();
     slider.setAttribute("aria-valuetext", words.value || "now");
