@@ -158,6 +158,23 @@ def test_a_session_that_is_not_there_is_named_with_those_that_are(call: Call) ->
     assert "near_sessions" not in label
 
 
+@proves("history:events")
+def test_where_no_event_fits_the_namespaces_that_have_such_events_are_named(call: Call) -> None:
+    call.log(event="message", data="to Rome", session="trip", namespace="travel")
+    call.log(event="decision", data="by train", namespace="work")
+    call.store(key="city", value="Rome", namespace="places")
+
+    nothing = call.history(order="newest")
+    label = call.history(event="message")
+    later = call.history(event="message", after=2)
+    paged = call.history(event="message", cursor="1")
+
+    assert nothing["elsewhere"] == ["travel", "work"]
+    assert label["elsewhere"] == ["travel"]
+    assert "elsewhere" not in later
+    assert "elsewhere" not in paged
+
+
 @proves("list:names")
 def test_namespaces_and_tags_are_listed_with_their_counts(call: Call) -> None:
     call.store(key="a", value=1, tags=["x"])

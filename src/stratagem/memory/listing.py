@@ -188,6 +188,8 @@ class Listings(BoundSystem):
             sessions = _near_sessions(reader, view, space, session) if missed and session else []
             unknown = event is not None and missed and not sessions
             near = _labels_in_use(reader, view, space, str(event)) if unknown else []
+            others = live_namespaces(reader, view, [EVENT], names=names, after=least, besides=where)
+            elsewhere = list(islice(others, _NAMES_SAID)) if missed else []
         page = [_event(contents[sequence]) for sequence in found[:limit]]
         more = len(found) > limit
         return EventList(
@@ -196,6 +198,7 @@ class Listings(BoundSystem):
             next=str(page[-1].sequence) if more else None,
             near=near or None,
             near_sessions=sessions or None,
+            elsewhere=elsewhere or None,
         )
 
     def namespaces(self, *, branch: BranchName = None, as_of: AsOf = None) -> NamespaceList:
@@ -353,12 +356,15 @@ def live_namespaces(
     kinds: Iterable[str] = (ENTRY, EVENT),
     *,
     prefix: str = "",
+    names: Sequence[str] = (),
+    after: int = 0,
     besides: str | None = None,
 ) -> Iterator[str]:
     """Yield the namespaces that show something, in their order; cheap however much that is.
 
-    `besides` is a namespace that the caller knows to be empty: finding that out here would not be
-    cheap, because everything written later has to be skipped.
+    Of entries only those count that begin with a prefix, of events those with some names after a
+    sequence. `besides` is a namespace that the caller knows to be empty: finding that out here
+    would not be cheap, because everything written later has to be skipped.
     """
     wanted = set(kinds)
     spaces = [
@@ -371,7 +377,7 @@ def live_namespaces(
         if space.namespace == shown:
             continue
         if space.kind == EVENT:
-            holds = bool(reader.listing.stream(view, space, limit=1))
+            holds = bool(reader.listing.stream(view, space, names=names, after=after, limit=1))
         else:
             holds = bool(reader.listing.by_key(view, space, prefix=prefix, limit=1))
         if holds:

@@ -544,13 +544,20 @@ def _say_version(version: Mapping[str, Any]) -> str:
     return "(forgotten)" if version["deleted"] else brief(version["value"], 300)
 
 
+_NEAR_EVENTS: Final = {
+    "near_sessions": "Sessions",
+    "near": "Labels in use",
+    "elsewhere": "Namespaces with such events",
+}
+
+
 def say_no_events(answer: Mapping[str, Any]) -> str:
-    """Say that no event fits, and which sessions or labels there are."""
-    said = "There are no such events."
-    if sessions := answer.get("near_sessions"):
-        return f"{said} Sessions: {', '.join(sessions)}."
-    near = answer.get("near")
-    return f"{said} Labels in use: {', '.join(near)}." if near else said
+    """Say that no event fits, which sessions or labels there are, and where such events are."""
+    said = ["There are no such events."]
+    for name, words in _NEAR_EVENTS.items():
+        if near := answer.get(name):
+            said.append(f"{words}: {', '.join(near)}.")
+    return " ".join(said)
 
 
 def say_events(answer: Mapping[str, Any]) -> str:

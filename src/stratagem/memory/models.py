@@ -190,7 +190,8 @@ class EventList(DisplayableResult):
     """A page of logged events, in the order of their sequences.
 
     Where no event has the label that was asked for, `near` are labels in use, the most alike first;
-    where none is of the session, `near_sessions` are sessions of the latest events.
+    where none is of the session, `near_sessions` are sessions of the latest events. Of an empty
+    list, `elsewhere` are namespaces that have such events.
     """
 
     results: list[LoggedEvent]
@@ -198,6 +199,7 @@ class EventList(DisplayableResult):
     next: str | None
     near: list[str] | None = None
     near_sessions: list[str] | None = None
+    elsewhere: list[str] | None = None
 
     def __iter__(self) -> Iterator[LoggedEvent]:
         return iter(self.results)
