@@ -99,3 +99,47 @@ def test_closing_a_lock_lets_others_in(tmp_path: Path) -> None:
     other.release()
     one.acquire(60)
     one.release()
+
+
+def test_who_is_interrupted_while_waiting_does_not_keep_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = threading.Event.wait
+
+    def interrupt(event: threading.Event, timeout: float | None = None) -> bool:
+        if timeout is None:
+            # A thread waits so for another one to start.
+            return wait(event)
+        raise KeyboardInterrupt
+
+    path = str(tmp_path / "lock")
+    one, other, third = WriterLock(path), WriterLock(path), WriterLock(path)
+    one.acquire(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Event, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            other.acquire(60)
+    one.release()
+
+    third.acquire(10)
+    third.release()
+    other.acquire(10)
+    other.release()
+
+
+def test_the_lock_is_waited_for_where_no_thread_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    path = str(tmp_path / "lock")
+    one, other = WriterLock(path), WriterLock(path)
+    one.acquire(60)
+    later = threading.Timer(0.05, one.release)
+    later.start()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    other.acquire(60)
+
+    other.release()

@@ -46,10 +46,15 @@ class WriterLock:
         """
         if self._path is None or self._acquire_now():
             return
+        deadline = monotonic() + timeout_seconds
         file, self._file = self._file, None
         assert file is not None
-        # After a timeout the file is the waiting thread's, which closes it.
-        self._file, self._held = _wait(file, timeout_seconds), True
+        try:
+            # After a timeout the file is the waiting thread's, which closes it.
+            self._file, self._held = _wait(file, timeout_seconds), True
+        except RuntimeError:
+            # No thread can be started, as at the end of a program.
+            self.acquire_before(deadline)
 
     def acquire_before(self, deadline: float) -> None:
         """Wait for the lock until a moment of the monotonic clock, and not in the kernel's queue.
@@ -110,10 +115,22 @@ def _wait(file: int, timeout_seconds: float) -> int:
                 os.close(file)
             granted.set()
 
-    threading.Thread(target=queue, name="stratagem-writer-lock", daemon=True).start()
-    if not granted.wait(timeout_seconds):
+    try:
+        threading.Thread(target=queue, name="stratagem-writer-lock", daemon=True).start()
+    except RuntimeError:
+        os.close(file)
+        raise
+    try:
+        granted.wait(timeout_seconds)
+    except BaseException:
+        # Nobody would release the lock, not even to this process.
         with decided:
-            if not granted.is_set():
-                abandoned = True
-                raise StorageBusy("Another process has locked the database.")
-    return file
+            abandoned = True
+            if granted.is_set():
+                os.close(file)
+        raise
+    with decided:
+        if granted.is_set():
+            return file
+        abandoned = True
+    raise StorageBusy("Another process has locked the database.")
