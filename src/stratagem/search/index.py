@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -431,10 +431,13 @@ class Index:
             running = self._background is not None and self._background.is_alive()
             if running or self.embedder is None or self._stopping.is_set():
                 return
-            self._background = threading.Thread(
+            thread = threading.Thread(
                 target=self._work_in_background, name="stratagem-embedding", daemon=True
             )
-            self._background.start()
+            # Where no thread can be started, the texts wait for the next write or search.
+            with suppress(RuntimeError):
+                thread.start()
+                self._background = thread
 
     def close(self) -> None:
         """Stop working in the background."""

@@ -183,3 +183,19 @@ def test_a_text_that_comes_while_the_background_ends_is_found_by_meaning() -> No
         found = db.memory.search("a young hound at play")
 
         assert [hit.key for hit in found.results] == ["dog"]
+
+
+def test_a_text_is_stored_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with stratagem.open(":memory:", embedder="static") as db:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            db.memory.store("dog", "The puppy chased its tail around the garden")
+            by_words = db.memory.search("puppy")
+
+        by_meaning = db.memory.search("a young hound at play")
+
+    assert [hit.key for hit in by_words.results] == ["dog"]
+    assert [hit.key for hit in by_meaning.results] == ["dog"]
