@@ -379,6 +379,11 @@ class Index:
 
     def _settle(self, waiting: int) -> None:
         """Give texts their vectors; do not wait for it where there are many."""
+        store = self._store
+        assert store is not None, "texts are searched in a store"
+        if store.reader().settings.text("embedder") != self.embedder_name:
+            # They are another embedder's to embed.
+            return
         # Who is just ending does not see the latest texts, so it may take another one.
         for _ in range(2):
             self.warm()
@@ -388,9 +393,7 @@ class Index:
             if thread is None or waiting > _SETTLED_AT_ONCE:
                 return
             thread.join(_SETTLING_SECONDS_MAX)
-            if thread.is_alive() or self._store is None:
-                return
-            if not self._store.reader().vectors.pending_count():
+            if thread.is_alive() or not store.reader().vectors.pending_count():
                 return
 
     def say_unindexed(self, reader: Reader) -> str | None:
@@ -415,6 +418,9 @@ class Index:
         total, done = store.reader().vectors.pending_count(), 0
         while not self._stopping.is_set():
             with store.snapshot() as reader:
+                if reader.settings.text("embedder") != embedder.name:
+                    # Another process has chosen another one: the vectors would not be kept.
+                    break
                 texts = _texts(reader, reader.vectors.pending(_BATCH))
             if not texts:
                 break

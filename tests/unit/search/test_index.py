@@ -11,6 +11,7 @@ import pytest
 import stratagem
 from stratagem.function_cache import clear_text_caches
 from stratagem.search import analysis, index, ranking
+from stratagem.storage.contract import WriteRequest
 
 
 @pytest.fixture
@@ -199,3 +200,21 @@ def test_a_text_is_stored_where_no_thread_can_be_started(monkeypatch: pytest.Mon
 
     assert [hit.key for hit in by_words.results] == ["dog"]
     assert [hit.key for hit in by_meaning.results] == ["dog"]
+
+
+def test_texts_are_left_to_the_embedder_that_another_process_has_chosen(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with stratagem.open(path, embedder="static") as db:
+        db.memory.store("dog", "The puppy chased its tail around the garden")
+        # It was killed before it had embedded any text.
+        with stratagem.open(path, embedder="none") as other:
+            other.runtime.foundation.store.write(
+                lambda transaction: transaction.vectors.change_embedder("another"),
+                WriteRequest("other"),
+            )
+
+        found = db.memory.search("puppy")
+        embedded = db.runtime.foundation.index.embed_waiting(lambda _done, _total, _what: None)
+
+    assert [hit.key for hit in found.results] == ["dog"]
+    assert embedded == 0
