@@ -23,6 +23,7 @@ from stratagem.errors import (
     StorageUnavailable,
 )
 from stratagem.storage.contract import WriteRequest
+from stratagem.storage.sqlite import maintenance
 from tests.contracts.backends import open_sqlite_file
 from tests.contracts.samples import (
     MAIN,
@@ -304,6 +305,51 @@ def test_what_memory_purges_is_in_no_byte_of_the_files(tmp_path: Path, embedder:
         assert all(SECRET not in str(hit) for hit in memory.search(SECRET, branch="apart"))
         assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
     assert SECRET.encode() not in raw_bytes(tmp_path)
+
+
+def test_a_purge_that_somebody_reads_beside_says_how_the_rest_is_cleared(tmp_path: Path) -> None:
+    with closing(open_sqlite_file(tmp_path, Clock(), lock_wait_seconds=0.1)) as store:
+        append(store, a_note("k", f"the word {SECRET}"))
+        with closing(open_sqlite_file(tmp_path, Clock())) as other, other.snapshot() as reader:
+            reader.log.head()
+            erased = store.purge(TESTER, space=notes(), key="k", sequence=None)
+            is_compact = store.compact()
+
+        assert (erased.events, erased.pending, is_compact) == (1, True, False)
+        assert "strata_db_compact" in erased.note
+        assert store.compact()
+        assert SECRET.encode() not in raw_bytes(tmp_path)
+
+
+def test_a_purge_is_done_where_there_is_no_room_to_write_the_file_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_connection: apsw.Connection) -> bool:
+        raise apsw.FullError
+
+    with closing(open_sqlite_file(tmp_path, Clock())) as store:
+        append(store, a_note("k", f"the word {SECRET}"))
+        with monkeypatch.context() as patch:
+            patch.setattr(maintenance, "compact", refuse)
+            erased = store.purge(TESTER, space=notes(), key="k", sequence=None)
+
+        assert (erased.events, erased.pending) == (1, True)
+        assert text_of(store, "k") is None
+        store.compact()
+        assert SECRET.encode() not in raw_bytes(tmp_path)
+
+
+def test_a_purge_does_not_take_as_much_memory_as_the_file_is_large(tmp_path: Path) -> None:
+    with closing(open_sqlite_file(tmp_path, Clock())) as store:
+        append(store, a_note("k", SECRET))
+        for part in range(32):
+            append(store, a_note(f"{part}", filler="x" * 1_000_000))
+        apsw.memory_high_water(reset=True)
+        before = apsw.memory_used()
+
+        store.purge(TESTER, space=notes(), key="k", sequence=None)
+
+        assert apsw.memory_high_water() - before < 20_000_000
 
 
 def test_a_purge_keeps_no_hash_that_the_content_could_be_guessed_from(tmp_path: Path) -> None:

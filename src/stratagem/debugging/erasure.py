@@ -64,9 +64,7 @@ def purge(
     note = "Nothing was erased: confirm it with confirm=true. It cannot be undone."
     if confirmed:
         erased = foundation.purge_records(caller, doomed.records, doomed.sequences)
-        note = "Backups and exports made earlier are not changed."
-        if erased.pending:
-            note += " Another process was reading the file: purge again to clear its last pages."
+        note = erased.note
     results = {"kept_result": erased.results} if erased.results else {}
     return RecordPurged(
         kind=doomed.kind,

@@ -66,12 +66,14 @@ class DatabaseTools(BoundSystem):
         """Give space that is not used any more back; nothing that can be seen changes."""
         self._caller.refuse_in_transaction("Compacting the database")
         before = self._store.size()
-        self._store.compact()
+        is_done = self._store.compact()
         after = self._store.size()
         freed = max(before - after, 0) if before is not None and after is not None else None
         note = None
         if self._store.remote:
             note = "PostgreSQL reuses the space; VACUUM FULL returns it to the disk."
+        elif not is_done:
+            note = "Somebody was reading the file meanwhile: compact it again to clear the rest."
         return Compacted(before, after, freed, note)
 
     def time_range(

@@ -184,7 +184,4 @@ class KeyedRecords(BoundSystem):
 
     def _purge(self, space: Space, key: str) -> RecordsPurged:
         erased = self._foundation.purge(self._caller, space=space, key=key, sequence=None)
-        note = "Backups and exports made earlier are not changed."
-        if erased.pending:
-            note += " Another process was reading the file: purge again to clear its last pages."
-        return RecordsPurged(erased.events, note)
+        return RecordsPurged(erased.events, erased.note)

@@ -50,9 +50,7 @@ def purge(
     if confirmed:
         erased = foundation.purge_records(caller, doomed, [])
         foundation.external.written()
-        note = "Backups and exports made earlier are not changed."
-        if erased.pending:
-            note += " Another process was reading the file: purge again to clear its last pages."
+        note = erased.note
     results = {"kept_result": erased.results} if erased.results else {}
     return KnowledgePurged(
         kind=kind,

@@ -419,7 +419,7 @@ class Purged(DisplayableResult):
 
     `copies` counts the records of calls, by kind, that quoted it and lost their content with it;
     `elsewhere` those of callers' own that hold the same text and were left. `pending`: somebody was
-    reading, so that the file still holds the bytes.
+    reading, or the disk is full, so that the file still holds the bytes.
     """
 
     erased: int

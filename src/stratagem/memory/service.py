@@ -900,12 +900,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         erased = self._foundation.purge(
             self._caller, space=entries(where), key=key, sequence=sequence
         )
-        note = "Backups and exports made earlier are not changed."
-        if erased.pending:
-            note += " Another process was reading the file: purge again to clear its last pages."
         results = {"kept_result": erased.results} if erased.results else {}
         return Purged(
-            erased.events, {**erased.copies, **results}, {**erased.elsewhere}, erased.pending, note
+            erased.events,
+            {**erased.copies, **results},
+            {**erased.elsewhere},
+            erased.pending,
+            erased.note,
         )
 
     def branch(

@@ -96,12 +96,14 @@ class Foundation:
         """Erase something from the store, and every copy of it that this process holds."""
         for work in self.purge_listeners.before:
             work()
-        erased = erase()
-        self.index.forget_texts()
-        self.collections.discard()
-        for work in self.purge_listeners.after:
-            work()
-        return erased
+        try:
+            return erase()
+        finally:
+            # Also after an error: it may have been erased before that.
+            self.index.forget_texts()
+            self.collections.discard()
+            for work in self.purge_listeners.after:
+                work()
 
     async def read_async(self, work: Callable[[], T]) -> T:
         """Run a short read of the store without making the event loop wait for a network.

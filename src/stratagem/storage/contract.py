@@ -246,8 +246,8 @@ class Erased:
     `events` is the number of named events that lost their content. `copies` counts the records, by
     kind, that lost theirs because they quoted it, `results` the stored results of requests that
     did. `elsewhere` counts, by kind, the records written by callers that contain the same text:
-    they are kept. `pending`: another process was reading meanwhile, so the file still holds the
-    bytes.
+    they are kept. `pending`: somebody was reading meanwhile, or the disk is full, so the file still
+    holds the bytes.
     """
 
     events: int = 0
@@ -255,6 +255,17 @@ class Erased:
     results: int = 0
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     pending: bool = False
+
+    @property
+    def note(self) -> str:
+        """What is left, in words."""
+        note = "Backups and exports made earlier are not changed."
+        if self.pending:
+            note += (
+                " The file still holds what was erased, because somebody was reading it or the "
+                "disk is full: strata_db_compact clears it afterwards."
+            )
+        return note
 
 
 class WriteCounters(NamedTuple):
@@ -1004,8 +1015,8 @@ class Store(Protocol):
         """Bring everything that was acknowledged to its final place on the disk."""
         ...
 
-    def compact(self) -> None:
-        """Return unused space to the file system."""
+    def compact(self) -> bool:
+        """Return unused space to the file system; say whether all of it, and nothing holds it."""
         ...
 
     def discard(self) -> None:

@@ -62,7 +62,7 @@ class Retention:
         note = "Nothing was erased: confirm it with confirm=true. It cannot be undone."
         if given.confirm:
             erased = self._foundation.purge_records(self._caller, records, sequences)
-            note = "Backups and exports made earlier are not changed."
+            note = erased.note
             if kind == "tool":
                 note += (
                     " Records of its calls stay: erase them with executions_erase, or "

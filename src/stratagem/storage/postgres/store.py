@@ -230,9 +230,10 @@ class PostgresStore(SqlStore):
             connection.execute("SET synchronous_commit TO on")
             connection.execute(SQL["empty_commit"].encode())
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         self._refuse_read_only()
         self._vacuum()
+        return True
 
     def discard(self) -> None:
         # Other servers that have the workspace open find nothing to lock, and refuse to write.

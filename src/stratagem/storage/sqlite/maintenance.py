@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,28 @@ def checkpoint(connection: apsw.Connection) -> bool:
     return True
 
 
-def compact(connection: apsw.Connection) -> None:
-    """Give pages that are not used any more back to the file system."""
-    connection.execute("VACUUM")
-    checkpoint(connection)
+def compact(connection: apsw.Connection) -> bool:
+    """Give pages that are not used any more back to the file system; say whether all of them."""
+    _write_anew(connection)
+    return checkpoint(connection)
+
+
+def _write_anew(connection: apsw.Connection) -> None:
+    """Write the file anew without the pages that are not used any more.
+
+    Raises:
+        apsw.Error: There is no room for that; the file stays as it is.
+    """
+    try:
+        # In memory the copy that is made meanwhile takes as much of it as the file is large.
+        connection.pragma("temp_store", "file")
+        connection.execute("VACUUM")
+    except (apsw.CantOpenError, apsw.FullError, apsw.IOError):
+        # There may be no folder for it.
+        connection.pragma("temp_store", "memory")
+        connection.execute("VACUUM")
+    finally:
+        connection.pragma("temp_store", "memory")
 
 
 def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
@@ -104,9 +123,11 @@ def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        # Freed pages and the write-ahead log still hold the bytes until these two ran.
-        connection.execute("VACUUM")
-        # Where a reader still sees an older state, the content is erased but not overwritten yet.
-        return erased if checkpoint(connection) else replace(erased, pending=True)
+        # Freed pages and the write-ahead log still hold the bytes. Where a reader still sees an
+        # older state, or there is no room, the content is erased but not overwritten yet.
+        is_overwritten = False
+        with suppress(apsw.Error):
+            is_overwritten = compact(connection)
+        return erased if is_overwritten else replace(erased, pending=True)
 
     return store.exclusive(work)

@@ -280,8 +280,8 @@ class SqliteStore(SqlStore):
     def flush(self) -> None:
         self.exclusive(maintenance.checkpoint)
 
-    def compact(self) -> None:
-        self.exclusive(maintenance.compact)
+    def compact(self) -> bool:
+        return self.exclusive(maintenance.compact)
 
     def discard(self) -> None:
         def remove(_writer: apsw.Connection) -> None:
