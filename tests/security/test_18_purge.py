@@ -299,3 +299,14 @@ def test_a_run_whose_steps_may_be_gone_is_not_gone_on_with(tmp_path: Path) -> No
 )
 def test_what_counts_as_a_copy(value: Any, record: Any, quoted: bool) -> None:
     assert Copies([value], ["the key"]).quoted_in(record) is quoted
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_part_is_recognised_among_however_many(count: int) -> None:
+    parts = [f"person-{number}@example" for number in range(count)]
+    copies = Copies([parts])
+
+    assert copies.quoted_at_length({"note": f"Ask person-{count - 1}@example about it."})
+    assert copies.quoted_at_length([f"person-{count - 1}@example"])
+    assert not copies.quoted_at_length({"note": f"Ask person-{count}@example about it."})
+    assert not copies.quoted_at_length({"note": "person-"})

@@ -30,6 +30,8 @@ _WINDOW: Final = 16
 _STRIDE: Final = PIECE_CHARS - _WINDOW + 1
 # Shorter than this, a text is a word that many records have.
 PART_CHARS: Final = 8
+# So many are looked for one by one. Of more, what begins at each place of a text is looked up.
+_FEW_PARTS: Final = 100
 # Shorter still, a text means nothing even as a separate value: "yes", "42".
 WHOLE_CHARS: Final = 4
 
@@ -40,7 +42,11 @@ class Copies:
     def __init__(self, values: Iterable[Any], names: Iterable[str] = ()) -> None:
         texts = {form for value in values for leaf in _leaves(value) for form in _forms(leaf)}
         self._wholes = {text for text in texts if len(text) >= WHOLE_CHARS} | set(names)
-        self._parts = [text for text in texts if PART_CHARS <= len(text) < PIECE_CHARS]
+        self._parts = {text for text in texts if PART_CHARS <= len(text) < PIECE_CHARS}
+        # How long the parts are that begin so.
+        self._lengths: dict[str, set[int]] = {}
+        for part in self._parts:
+            self._lengths.setdefault(part[:PART_CHARS], set()).add(len(part))
         self._windows = {
             text[at : at + _WINDOW]
             for text in texts
@@ -64,7 +70,13 @@ class Copies:
         return any(self._has_part(leaf) or self._has_piece(leaf) for leaf in _leaves(value))
 
     def _has_part(self, text: str) -> bool:
-        return any(part in text for part in self._parts)
+        if len(self._parts) <= _FEW_PARTS:
+            return any(part in text for part in self._parts)
+        return any(
+            text[at : at + length] in self._parts
+            for at in range(len(text) - PART_CHARS + 1)
+            for length in self._lengths.get(text[at : at + PART_CHARS], ())
+        )
 
     def _has_piece(self, text: str) -> bool:
         if not self._windows or len(text) < _WINDOW:
