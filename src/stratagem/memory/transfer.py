@@ -9,7 +9,8 @@ it again, and nothing is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -27,7 +28,15 @@ from stratagem.errors import DatabaseCorrupt, ImportRefused, ValidationFailed
 from stratagem.memory.branch_file import BranchFile, write_branch_file
 from stratagem.memory.entries import is_expired
 from stratagem.memory.importers.formats import SOURCES, recognize_format
-from stratagem.memory.kinds import ENTRY, EVENT, PINNED, logged_events
+from stratagem.memory.kinds import (
+    ENTRY,
+    EVENT,
+    HIDING_DECISIONS,
+    PINNED,
+    REVIEWS,
+    capture_facet,
+    logged_events,
+)
 from stratagem.memory.sources import FORMATS, ORIGIN_FIELDS, Format, Source
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
@@ -95,6 +104,8 @@ def export_branch(
 ) -> BranchExport:
     """Write all entries and logged events that a view shows into one file.
 
+    What was thrown away or corrected in review is left out, as it is of every search.
+
     Raises:
         ValidationFailed: There is a file already, and it may not be overwritten.
     """
@@ -106,13 +117,15 @@ def export_branch(
         )
     with foundation.store.snapshot() as reader:
         view = _end_at_head(reader, foundation.views.view(reader, branch, as_of))
+        hidden = _find_hidden(reader, view)
+        kinds = Counter(hidden.values())
         counts = {
-            "entries": reader.records.count(view, ENTRY),
-            "events": reader.records.count(view, EVENT),
+            "entries": reader.records.count(view, ENTRY) - kinds[ENTRY],
+            "events": reader.records.count(view, EVENT) - kinds[EVENT],
             "records": sum(reader.records.count(view, kind) for kind in _portable(reader)),
         }
     header = {"branch": branch, "as_of": as_of, "sequence": view.limit, **counts}
-    lines = _check_counts(_records(foundation.store, view), counts, progress)
+    lines = _check_counts(_records(foundation.store, view, hidden), counts, progress)
     size, digest = write_branch_file(path, header, lines)
     return BranchExport(
         str(path), branch, counts["entries"], counts["events"], size, digest, counts["records"]
@@ -262,16 +275,28 @@ def _end_at_head(reader: Reader, view: View) -> View:
     return View(view.branch, reader.branches.lineage(view.branch, limit), view.time)
 
 
-def _records(store: Store, view: View) -> Iterator[dict[str, Any]]:
+def _find_hidden(reader: Reader, view: View) -> dict[int, str]:
+    """Return what was thrown away or corrected in review: versions with their kinds."""
+    hidden: list[int] = []
+    after: str | None = ""
+    while after is not None:
+        page, after = reader.records.page(view.lineage, REVIEWS, after=after, limit=_PAGE)
+        for capture, version in page:
+            if orjson.loads(version.payload or b"{}").get("decision") in HIDING_DECISIONS:
+                hidden += reader.catalogue.with_facet(view, capture_facet(capture))
+    return {at: event.space.kind for at, event in reader.log.contents(hidden).items()}
+
+
+def _records(store: Store, view: View, hidden: Collection[int]) -> Iterator[dict[str, Any]]:
     """Return a view's entries, then its events, in pages that hold no transaction open."""
     with store.snapshot() as reader:
         spaces = sorted(reader.records.spaces().values())
     for space in spaces:
         if space.kind == ENTRY:
-            yield from _entries(store, view, space)
+            yield from _entries(store, view, space, hidden)
     for space in spaces:
         if space.kind == EVENT:
-            yield from _events(store, view, space)
+            yield from _events(store, view, space, hidden)
     for space in spaces:
         if store.kinds.record(space.kind).portable:
             yield from _portable_records(store, view, space)
@@ -292,25 +317,33 @@ def _portable_records(store: Store, view: View, space: Space) -> Iterator[dict[s
             yield {**place, "content": orjson.loads(version.payload or b"{}")}
 
 
-def _entries(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
+def _entries(
+    store: Store, view: View, space: Space, hidden: Collection[int]
+) -> Iterator[dict[str, Any]]:
     after: str | None = ""
     while after is not None:
         with store.snapshot() as reader:
             page, after = reader.records.page(view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
             content = orjson.loads(version.payload or b"{}")
-            if not is_expired(content, view.time):
+            if not is_expired(content, view.time) and version.sequence not in hidden:
                 yield _entry_line(space.namespace, key, version, content)
 
 
-def _events(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
+def _events(
+    store: Store, view: View, space: Space, hidden: Collection[int]
+) -> Iterator[dict[str, Any]]:
     after = 0
     while True:
         with store.snapshot() as reader:
             page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
         if not page:
             return
-        yield from (_event_line(space.namespace, _content_with_origin(version)) for version in page)
+        yield from (
+            _event_line(space.namespace, _content_with_origin(version))
+            for version in page
+            if version.sequence not in hidden
+        )
         after = page[-1].sequence
 
 

@@ -58,6 +58,25 @@ def test_what_came_in_waits_with_its_source_and_trust(database: Path) -> None:
     assert [item.text for item in of_web] == [items[1].text]
 
 
+def test_an_export_leaves_out_what_no_search_shows(database: Path) -> None:
+    bundles = str(database.parent)
+    with stratagem.open(database, bundles=bundles) as db:
+        [_draft, web, reply, prompt] = db.review.list().results
+        db.review.decide([web.id], "discard")
+        db.review.decide([prompt.id], "correct", text="The QA lead is Ingrid", key="team/lead")
+        db.review.decide([reply.id], "keep")
+        exported = db.bundle.export("moved")
+    with stratagem.open(database.with_name("other.db"), bundles=bundles) as other:
+        other.bundle.import_("moved")
+        found = {str(hit.value) for hit in other.memory.search("who is the QA lead").results}
+
+    assert (exported.entries, exported.events) == (1, 1)
+    assert found == {
+        "The QA lead is Ingrid",
+        "{'role': 'assistant', 'content': 'Noted that Ines leads QA'}",
+    }
+
+
 def test_what_is_decided_about_waits_no_more(database: Path) -> None:
     with stratagem.open(database) as db:
         [_draft, web, reply, prompt] = db.review.list().results
