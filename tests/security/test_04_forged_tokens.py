@@ -159,6 +159,58 @@ def test_a_token_of_the_issuer_is_taken(trusting: House, issuer: Issuer, surface
     assert actors[-1].startswith("oauth:alice#")
 
 
+@pytest.mark.parametrize("surface", ["mcp", "rest"])
+def test_a_token_has_no_right_of_another_one_of_its_user(
+    trusting: House, issuer: Issuer, surface: Surface
+) -> None:
+    wide: dict[str, Any] = {
+        "scope": "*:admin",
+        "workspaces": ["default", "red"],
+        "sub": f"demoted-{surface}",
+    }
+    trusting.tokens["wide"] = issuer.token(**wide)
+    trusting.tokens["narrow"] = issuer.token(**{**wide, "workspaces": ["red"]})
+    handler = {"type": "mcp", "server": "s", "tool": "t"}
+    tool = {"description": "x", "inputSchema": {"type": "object"}, "handler": handler}
+
+    def register(token: str, name: str) -> str | None:
+        return trusting.call(surface, token, "tool_register", {**tool, "name": name}, "red").error
+
+    before = register("wide", f"before_{surface}")
+    demoted = register("narrow", f"demoted_{surface}")
+    after = register("wide", f"after_{surface}")
+
+    # What runs on the machine takes an administrator of the server's own workspace.
+    assert (before, demoted, after) == (None, "permission_denied", None)
+
+
+def test_a_session_of_the_protocol_keeps_no_right_that_its_user_has_lost(
+    trusting: House, issuer: Issuer
+) -> None:
+    wide: dict[str, Any] = {"scope": "*:admin", "workspaces": ["default", "red"], "sub": "demoted"}
+    trusting.tokens["once"] = issuer.token(**wide)
+    trusting.tokens["now"] = issuer.token(**{**wide, "workspaces": ["red"]})
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "x-stratagem-workspace": "red",
+        "mcp-protocol-version": "2025-06-18",
+    }
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"},
+    }
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    session = trusting.client("once", **headers).post("/mcp", json=begin).headers["mcp-session-id"]
+    headers["mcp-session-id"] = session
+    ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+    lost = trusting.client("now", **headers).post("/mcp", json=ask)
+    own = trusting.client("once", **headers).post("/mcp", json=ask)
+
+    assert (lost.status_code, own.status_code) == (404, 200)
+
+
 @pytest.mark.parametrize(
     ("kind", "algorithm"), [("EC", "ES256"), ("OKP", "EdDSA"), ("RSA", "PS384")]
 )

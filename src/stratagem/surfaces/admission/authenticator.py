@@ -200,9 +200,7 @@ class Authenticator:
         """
         if principal is None:
             return self.new_caller(None, surface)
-        identity = principal.identity
-        scopes = identity.rights[principal.workspace]
-        key = (identity.key, principal.workspace, *sorted(scopes))
+        key = self.holder_key(principal)
         found = self._callers.get(key)
         if found is None:
             found = self._callers[key] = replace(
@@ -212,6 +210,18 @@ class Authenticator:
             )
         toolsets = self._toolsets_for(surface)
         return found if toolsets is None else replace(found, toolsets=toolsets, origin=found)
+
+    def holder_key(self, principal: Principal) -> tuple[str, ...]:
+        """Return what tells holders apart: who they are, and what they may do where they are.
+
+        An authorization server may give the same user another token with other rights.
+        """
+        identity, workspace = principal.identity, principal.workspace
+        whose = "host" if self._is_of_host(identity) else "guest"
+        return (identity.key, workspace, whose, *sorted(identity.rights[workspace]))
+
+    def _is_of_host(self, identity: Identity) -> bool:
+        return HOST_SCOPE in identity.rights.get(self._home, ())
 
     def _toolsets_for(self, surface: str) -> frozenset[str] | None:
         """Return what tools may run for clients: over MCP what is on, elsewhere all there is."""
@@ -241,7 +251,7 @@ class Authenticator:
             scopes=principal.identity.rights[principal.workspace],
             workspace=None if principal.workspace == self._home else principal.workspace,
             authority="operator" if principal.identity.key == OPERATOR else "token",
-            of_host=HOST_SCOPE in principal.identity.rights.get(self._home, ()),
+            of_host=self._is_of_host(principal.identity),
             tool_sets=principal.identity.tool_sets,
             budget=principal.identity.budget,
         )

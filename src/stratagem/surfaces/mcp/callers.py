@@ -61,7 +61,7 @@ class SessionCallers:
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
         # From the one that was used longest ago to the one used last, each with whose it is.
-        self._sessions: OrderedDict[str, tuple[Caller, str | None]] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[Caller, tuple[str, ...] | None]] = OrderedDict()
         self._end_listeners: list[Callable[[str], None]] = []
 
     def of(self, context: Context) -> Caller:
@@ -78,12 +78,12 @@ class SessionCallers:
     def begin(self, session: str, principal: Principal | None) -> None:
         """Remember a session from now on."""
         caller = self._authenticator.new_caller(principal, "mcp", can_switch=True)
-        self._sessions[session] = (caller, _owner(principal))
+        self._sessions[session] = (caller, self._owner(principal))
 
     def belongs(self, session: str, principal: Principal | None) -> bool:
         """Whether a session belongs to the principal that names it, or is not known."""
         known = self._sessions.get(session)
-        return known is None or known[1] == _owner(principal)
+        return known is None or known[1] == self._owner(principal)
 
     def use(self, session: str) -> None:
         """Note that a session is in use."""
@@ -100,17 +100,12 @@ class SessionCallers:
         """Call a listener with each session that ends."""
         self._end_listeners.append(listener)
 
+    def _owner(self, principal: Principal | None) -> tuple[str, ...] | None:
+        return None if principal is None else self._authenticator.holder_key(principal)
+
     def surplus(self) -> str | None:
         """Return the session that has to end because there are too many, if any."""
         return next(iter(self._sessions)) if len(self._sessions) > limits.SESSIONS_MAX else None
-
-
-def _owner(principal: Principal | None) -> str | None:
-    """Return what tells the holders of tokens, and their workspaces and scopes, apart."""
-    if principal is None:
-        return None
-    scopes = " ".join(sorted(principal.identity.rights[principal.workspace]))
-    return f"{principal.identity.key}\x1f{principal.workspace}\x1f{scopes}"
 
 
 def _actor(session: ServerSession) -> str:
