@@ -588,6 +588,24 @@ def test_another_workspace_is_never_reachable(tmp_path: Path) -> None:
         assert "create_token" not in red.get("/system").text
 
 
+@proves("console:workspaces")
+def test_a_token_of_several_workspaces_signs_in_to_one_and_goes_on_to_another(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memory.db"
+    both = make_token(path, "both", "*:write", roles={"red": "member", "blue": "member"})
+    with serving(path) as house:
+        house.tokens["both"] = both
+
+        client = signed_in(house, "both")
+        first = client.get("/memory")
+        other = client.get("/memory?workspace=red")
+
+    assert [each.status_code for each in (first, other)] == [200, 200]
+    assert "<option selected>blue" in first.text
+    assert "<option selected>red" in other.text
+
+
 @proves("console:json")
 def test_every_page_has_its_data_as_json(house: House) -> None:
     house.call(

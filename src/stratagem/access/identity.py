@@ -57,6 +57,16 @@ class Identity:
             )
         return asked
 
+    def choose_for_page(self, asked: str | None, home: str) -> str:
+        """Return the workspace that a page is about: a link names it, an address that is typed not.
+
+        Raises:
+            PermissionDenied: It is not one of the holder's.
+        """
+        if asked is None and home not in self.rights:
+            asked = min(self.rights)
+        return self.choose(asked, home)
+
 
 def identity_of(token: Token) -> Identity:
     """Return who holds a token."""

@@ -87,8 +87,11 @@ class Authenticator:
         workspace: str | None = None,
         address: str = "",
         route: str = "",
+        any_workspace: bool = False,
     ) -> Principal | None:
         """Return who sent a request; None where no authentication is needed.
+
+        `any_workspace`: of several workspaces that a token opens, one is chosen.
 
         Raises:
             Unauthenticated: There is no token, or it is not valid.
@@ -107,7 +110,8 @@ class Authenticator:
             if error.details.get("reason") != "missing":
                 self.quotas.count_wrong_token(address)
             raise
-        return Principal(identity, identity.choose(workspace, self._home), digest(secret))
+        choose = identity.choose_for_page if any_workspace else identity.choose
+        return Principal(identity, choose(workspace, self._home), digest(secret))
 
     async def authenticate_browser(
         self,
@@ -136,7 +140,7 @@ class Authenticator:
             # A session that ended is asked to begin again, as one that never was.
             raise _refusal("missing", error.message) from error
         token_hash = digest(session.subject) if session.kind == "jwt" else session.subject
-        return Principal(identity, identity.choose(workspace, self._home), token_hash)
+        return Principal(identity, identity.choose_for_page(workspace, self._home), token_hash)
 
     async def _identify_session(self, session: BrowserSession) -> Identity:
         if session.kind == "jwt":

@@ -99,9 +99,9 @@ async def _with_token(console: Console, request: Request) -> Response:
     try:
         principal = await console.authenticator.authenticate(
             [f"Bearer {secret}"],
-            workspace=None,
             address=client.host if client else "",
             route="POST /signin",
+            any_workspace=True,
         )
     except Unauthenticated as error:
         said = error.message if secret else "Paste a token."
