@@ -409,6 +409,29 @@ def test_a_limited_token_is_limited_on_every_surface(served: House, surface: Sur
     assert denied.error == "permission_denied"
 
 
+def test_a_limited_token_hears_of_no_other_tool(served: House) -> None:
+    heard: dict[str, list[str]] = {"root": [], "bob": []}
+    for name, names in heard.items():
+        client = served.open_socket(name)
+        for event in ("available", "updated", "unavailable"):
+            client.on(f"mcp:tool:{event}", lambda data, names=names: names.append(data["name"]))
+        client.call("mcp:tools:list", {}, timeout=60)
+    handler = {"type": "webhook", "url": "https://example.com/x"}
+    tool = {"description": "x", "inputSchema": {"type": "object"}, "handler": handler}
+    moved = {"handler": {**handler, "url": "https://example.org/x"}}
+
+    for name in ("hidden", "calculation"):
+        for operation, given in (
+            ("tool_register", {"name": name, **tool}),
+            ("tool_update", {"toolId": name, **moved}),
+            ("tool_remove", {"toolId": name}),
+        ):
+            assert served.call("rest", "root", operation, given).error is None
+
+    eventually(lambda: len(heard["root"]) == 6 and len(heard["bob"]) >= 3)
+    assert heard["bob"] == ["calculation"] * 3
+
+
 def test_a_virtual_server_has_the_tools_of_its_set_and_no_others(served: House) -> None:
     def ask(token: str, tool_set: str, method: str, **params: Any) -> Any:
         path = f"/mcp/{tool_set}"

@@ -22,7 +22,7 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
-__all__ = ["ToolSet", "is_read_only", "read_tool_sets", "refuse_limited"]
+__all__ = ["ToolSet", "is_read_only", "read_tool_sets", "refuse_limited", "sets_naming"]
 
 # Built-in tools that reach further than their arguments.
 _REACHING: Final = frozenset({"api_caller", "code_executor"})
@@ -44,6 +44,10 @@ class ToolSet:
         return all(_matches(each, self.document["allow"]) for each in allowed) and not any(
             _matches(each, self.document["deny"]) for each in _names_of(tool)
         )
+
+    def allows_name(self, name: str) -> bool:
+        """Whether a tool of a name may be in the set, as far as its name tells."""
+        return _matches(name, self.document["allow"]) and not _matches(name, self.document["deny"])
 
     def asks(self, tool: Tool) -> bool:
         """Whether a person approves each call of a tool."""
@@ -112,6 +116,12 @@ def read_tool_sets(
         for name, version in versions
         if version is not None and version.payload is not None
     }
+
+
+def sets_naming(foundation: Foundation, tool: str) -> list[str]:
+    """Return the sets that a tool may be in, as far as its name tells."""
+    found = read_tool_sets(foundation, foundation.store.reader())
+    return [name for name, each in found.items() if each.allows_name(tool)]
 
 
 def _names_of(tool: Tool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from stratagem.errors import (
 from stratagem.gateway.calls.call import report_progress_to
 from stratagem.gateway.calls.work import WorkItem, report_start_to
 from stratagem.gateway.inputs import ExecuteInput
+from stratagem.gateway.registry.tool_sets import sets_naming
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 from stratagem.operations import find, prepare
@@ -202,7 +203,8 @@ class Sockets:
         self._expiry.add(client, principal)
         caller = self._authenticator.caller(principal, "socket")
         if caller.may("gateway", "read"):
-            await self._server.enter_room(client, _room(caller.workspace))
+            for tool_set in [None] if caller.tool_sets is None else caller.tool_sets:
+                await self._server.enter_room(client, _room(caller.workspace, tool_set))
             self._listen(caller.workspace)
 
     async def _dismiss(self, client: str, error: Unauthenticated) -> None:
@@ -392,8 +394,19 @@ class Sockets:
         if (event := NOTIFICATIONS.get(what)) is not None:
             shown = escape_surrogates(dict(data))
             _run_soon(self._server.emit(event, shown, to=_room(workspace)))
+            _run_soon(self._notify_limited(workspace, event, shown))
         for name, about, rooms in corrections.notifications(workspace, what, data):
             _run_soon(self._server.emit(name, escape_surrogates(about), to=rooms))
+
+    async def _notify_limited(self, workspace: str | None, event: str, shown: Answer) -> None:
+        """Notify clients whose tokens are limited to sets of tools: of the tools of these sets."""
+        sets: list[str] = []
+        # A database that does not answer for a moment is no reason for more than silence.
+        with suppress(StratagemError):
+            runtime = await asyncio.to_thread(self._database.runtime, workspace)
+            sets = await asyncio.to_thread(sets_naming, runtime.foundation, shown["name"])
+        if sets:
+            await self._server.emit(event, shown, to=[_room(workspace, each) for each in sets])
 
 
 _PRINCIPAL: Final = "principal"
@@ -403,9 +416,13 @@ _TOOL_FIELDS: Final = ("id", "name", "description", "category", "inputSchema")
 _BACKGROUND: Final[set[asyncio.Task[None]]] = set()
 
 
-def _room(workspace: str | None) -> str:
-    """Return the room of a workspace: its events reach no client of another."""
-    return f"workspace:{workspace or ''}"
+def _room(workspace: str | None, tool_set: str | None = None) -> str:
+    """Return the room of a workspace, whose events reach no client of another.
+
+    Clients whose tokens are limited to sets of tools are in the rooms of these sets instead.
+    """
+    place = f"workspace:{workspace or ''}"
+    return place if tool_set is None else f"{place}:toolset:{tool_set}"
 
 
 def _run_soon(work: Awaitable[None]) -> None:
