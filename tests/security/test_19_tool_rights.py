@@ -340,6 +340,36 @@ def test_a_tool_says_who_may_call_it(runtime: Runtime) -> None:
     refused(runtime, "tool_update", {"toolId": "few", "rights": {}}, BOB)
 
 
+def test_no_old_branch_gets_round_what_was_decided_about_a_tool(runtime: Runtime) -> None:
+    def forked(name: str) -> dict[str, Any]:
+        """Register a tool, and call it where nothing was decided about it yet."""
+        runtime.call("tool_register", pipeline_tool(name, "calculator", SUM), ANN)
+        branch = f"before_{name}"
+        runtime.call("strata_branch", {"action": "fork", "name": branch}, BOB)
+        return {"toolName": name, "arguments": {}, "branch": branch}
+
+    off, gone, tagged = (forked(each) for each in ("switched_off", "removed_later", "tagged_later"))
+    runtime.call("tool_update", {"toolId": "switched_off", "status": "disabled"}, ROOT)
+    rights = {"callers": ["ann"]}
+    runtime.call("tool_update", {"toolId": "removed_later", "rights": rights}, ROOT)
+    runtime.call("tool_remove", {"toolId": "removed_later"}, ROOT)
+    runtime.call("tool_update", {"toolId": "tagged_later", "tags": ["risky"]}, ROOT)
+    guardrail = {"when": "before", "check": {"type": "block"}, "match": {"tags": ["risky"]}}
+    runtime.call("guardrail_define", {"name": "no-risk", **guardrail}, ROOT)
+
+    switched_off = refused(runtime, "tool_execute", off, BOB)
+    removed = refused(runtime, "tool_execute", gone, BOB)
+    risky = refused(runtime, "tool_execute", tagged, BOB)
+    again = {"toolId": "switched_off", "status": "deprecated", "branch": off["branch"]}
+    runtime.call("tool_update", again, ROOT)
+    chosen = runtime.call("tool_execute", off, BOB)
+
+    reasons = [each.details["reason"] for each in (switched_off, removed, risky)]
+    assert reasons == ["disabled", "callers", "guardrail"]
+    assert chosen["result"]
+    assert runtime.call("tool_execute", gone, ANN)["result"]
+
+
 def test_rights_are_changed_and_dropped_by_a_person_only(runtime: Runtime) -> None:
     agent = Caller("mcp", authority="agent")
     tool = pipeline_tool("meta", "calculator", SUM)

@@ -55,7 +55,7 @@ from stratagem.gateway.calls.guardrails import (
 )
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
-from stratagem.gateway.calls.rights import Admission, ToolRights
+from stratagem.gateway.calls.rights import Admission, ToolRights, refuse_inactive
 from stratagem.gateway.calls.work import (
     WorkInProgress,
     WorkItem,
@@ -283,7 +283,7 @@ class Executor:
     async def _check_arguments(self, state: _CallState, tool: Tool) -> None:
         """Have the guardrails check the arguments of a call."""
         guardrails, call = self._parts.guardrails, state.call
-        state.guardrails = await guardrails.select(tool, call)
+        state.guardrails = await guardrails.select(tool, call, state.admission.on_default)
         if state.guardrails:
             state.arguments, asked = await guardrails.check_arguments(
                 state.guardrails, tool, call, state.arguments
@@ -664,15 +664,7 @@ def _excuse(error: Exception, tool: Tool, state: _CallState) -> None:
 
 def _authorise(tool: Tool, call: Call) -> None:
     call.caller.require("gateway", "execute", f"calling {tool.name}")
-    if tool.status in {"disabled", "quarantined"}:
-        reason = (
-            "its definition changed and waits for approval"
-            if tool.status == "quarantined"
-            else "it was switched off"
-        )
-        raise PermissionDenied(
-            f"{tool.name} cannot be called: {reason}.", reason=tool.status, tool=tool.name
-        )
+    refuse_inactive(tool)
     if tool.fault is not None:
         raise PermissionDenied(
             f"{tool.name} cannot be called: {tool.fault}",

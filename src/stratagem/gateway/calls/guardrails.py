@@ -139,12 +139,20 @@ class Guardrails:
     run_check: RunCheck
     _known: tuple[tuple[int, ...], list[Guardrail]] = field(default_factory=lambda: ((), []))
 
-    async def select(self, tool: Tool, call: Call) -> list[Guardrail]:
-        """Return the guardrails of a call, in order; none where it is a guardrail's own call."""
+    async def select(
+        self, tool: Tool, call: Call, on_default: Tool | None = None
+    ) -> list[Guardrail]:
+        """Return the guardrails of a call, in order; none where it is a guardrail's own call.
+
+        `on_default` is the tool as the default branch has it, where the call is about another: a
+        branch that lacks its tags is checked as well.
+        """
         if call.caller.actor == GUARDRAIL_CALLER.actor:
             return []
         every = await self.foundation.read_async(self._read)
-        return [each for each in every if each.applies(tool, call.caller.actor)] if every else every
+        tools = [tool] if on_default is None else [tool, on_default]
+        actor = call.caller.actor
+        return [each for each in every if any(each.applies(one, actor) for one in tools)]
 
     async def check_arguments(
         self, chain: Sequence[Guardrail], tool: Tool, call: Call, arguments: Mapping[str, Any]

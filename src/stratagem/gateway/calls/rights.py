@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.deferred_dataclasses import dataclass
-from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
 from stratagem.gateway.calls.approvals import CallApprovals
@@ -31,7 +31,7 @@ from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 
-__all__ = ["Admission", "ToolRights"]
+__all__ = ["Admission", "ToolRights", "refuse_inactive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,13 @@ class Admission:
     budgets: tuple[Budget, ...] = ()
     # Why a guardrail asks for the approval, where one does.
     why: str | None = None
-    # The tool as it is on the default branch, where nobody else's branch can make it cheaper.
-    priced_by: Tool | None = None
+    # The tool as the default branch has it, where the call is about another: what was decided about
+    # it there holds on every branch.
+    on_default: Tool | None = None
 
     def cost_of(self, arguments: Any) -> float:
         """Return what a call costs on the default branch."""
-        return 0.0 if self.priced_by is None else self.priced_by.cost_of(arguments)
+        return 0.0 if self.on_default is None else self.on_default.cost_of(arguments)
 
 
 _FREE: Final = Admission()
@@ -70,9 +71,12 @@ class ToolRights:
         if tool.requirements:
             await self._check_requirements(tool, call)
         first = await self._on_default_branch(tool, call)
+        if first.revision > tool.revision:
+            # The branch was forked before: what is switched off since is called nowhere.
+            refuse_inactive(first)
         rights = _rights_of(first, tool)
         if caller.tool_sets is None and caller.budget is None and not rights:
-            return _FREE
+            return _FREE if first is tool else Admission(on_default=first)
         for each in rights:
             _check_callers(tool, each, caller)
         chosen = None
@@ -84,7 +88,7 @@ class ToolRights:
             approval=any(each.get("approval") for each in rights)
             or (chosen is not None and chosen.asks(tool)),
             budgets=_budgets(tool, rights, caller, chosen),
-            priced_by=first,
+            on_default=None if first is tool else first,
         )
 
     async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
@@ -108,7 +112,7 @@ class ToolRights:
             await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
 
     async def _on_default_branch(self, tool: Tool, call: Call) -> Tool:
-        """Return a tool as the default branch has it; where it is not there, as it is."""
+        """Return a tool as the default branch has or had it; where it never was there, as it is."""
         if call.branch == DEFAULT_BRANCH or tool.is_own:
             return tool
         return await self.foundation.read_async(lambda: self._read_default(tool)) or tool
@@ -116,11 +120,15 @@ class ToolRights:
     def _read_default(self, tool: Tool) -> Tool | None:
         reader = self.foundation.store.reader()
         view = self.foundation.views.view(reader, DEFAULT_BRANCH)
-        version = reader.records.current(view.lineage, names.TOOLS, tool.name)
-        if version is None or version.payload is None:
-            return None
-        found = Tool(orjson.loads(version.payload), version.sequence)
-        return found if found.id == tool.id else None
+        versions = reader.records.history(
+            view.lineage, names.TOOLS, tool.name, before=OPEN_END, limit=2
+        )
+        # The rights of one that was removed there still hold where it is not.
+        for version in versions:
+            if version.kind != names.TOOL_REMOVED and version.payload is not None:
+                found = Tool(orjson.loads(version.payload), version.sequence)
+                return found if found.id == tool.id else None
+        return None
 
     async def _check_requirements(self, tool: Tool, call: Call) -> None:
         check_callers_rights(tool, call.caller)
@@ -144,6 +152,22 @@ class ToolRights:
 
     def _sets_of(self, caller: Caller) -> dict[str, ToolSet]:
         return read_tool_sets(self.foundation, self.foundation.store.reader(), caller.tool_sets)
+
+
+def refuse_inactive(tool: Tool) -> None:
+    """Refuse a tool that was switched off, or waits for approval.
+
+    Raises:
+        PermissionDenied: It cannot be called now.
+    """
+    reasons = {
+        "quarantined": "its definition changed and waits for approval",
+        "disabled": "it was switched off",
+    }
+    if (reason := reasons.get(tool.status)) is not None:
+        raise PermissionDenied(
+            f"{tool.name} cannot be called: {reason}.", reason=tool.status, tool=tool.name
+        )
 
 
 def _rights_of(first: Tool, tool: Tool) -> list[Mapping[str, Any]]:
