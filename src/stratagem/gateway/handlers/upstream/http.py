@@ -66,6 +66,9 @@ _REDIRECTS_MAX: Final = 5
 # A stream that breaks off is asked for again, as the SDK's client does it.
 _RESUMPTIONS_MAX: Final = 2
 _RESUMPTION_SECONDS: Final = 1.0
+# A server says when to ask again, in milliseconds: at once would be a flood, and never is no time.
+_RETRY_MIN: Final = 100
+_RETRY_MAX: Final = 60_000
 # By these a server that takes no POST at its address refuses one.
 _NO_POST: Final = frozenset({400, 404, 405})
 # After its answer a stream ends; only one that was read to its end leaves its connection usable.
@@ -317,7 +320,7 @@ class HttpDispatcher(MessageDispatcher):
                 async for event in httpx2.EventSource(response, max_event_size=bytes_max):
                     position.event_id = event.id or position.event_id
                     if event.retry is not None:
-                        position.seconds = event.retry / 1000
+                        position.seconds = min(max(event.retry, _RETRY_MIN), _RETRY_MAX) / 1000
                     if event.event != "message" or not event.data or answered:
                         continue
                     answered = self._take(event.data, pending) and pending is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -121,6 +122,29 @@ async def test_a_stream_that_breaks_off_is_resumed_where_it_was() -> None:
     assert result == text("after all")
     assert told == [0.5]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("retry", ["0", "9" * 400])
+async def test_a_server_does_not_say_that_it_is_asked_without_a_pause(
+    retry: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def call(sent: Sent) -> Answer:
+        if sent.method == "GET":
+            return "200 OK", EVENTS, f"retry: {retry}\n\n".encode()
+        return "200 OK", EVENTS, event({"id": sent.message["id"], "result": text("hi there")})
+
+    async with (
+        scripted_server(answering(call)) as (port, received),
+        upstreams_of(definition(port)) as upstreams,
+    ):
+        # Each takes about a millisecond: without a pause as many are asked for a stream meanwhile.
+        for _ in range(50):
+            await value_of(upstreams, ECHO, run_of())
+
+    # What a task failed by is logged when nobody holds it any more.
+    gc.collect()
+    assert sum(sent.method == "GET" for sent in received) <= 5
+    assert not caplog.records
 
 
 async def test_a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_a_failure() -> None:
