@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from stratagem import limits
 from stratagem.bootstrap import Runtime
+from stratagem.engine.events import Draft
 from stratagem.errors import BudgetExceeded, PermissionDenied, StratagemError
+from stratagem.gateway import names
 from stratagem.operation import Caller
+from stratagem.storage.contract import Transaction
+from stratagem.storage.views import find_branch
 from tests.security.house import (
     ENVELOPE,
     MODERN,
@@ -260,6 +265,50 @@ def test_a_call_that_needs_it_is_run_once_for_each_approval_of_a_person(runtime:
     assert refused(runtime, "tool_execute", call, asker).details["reason"] == "rejected"
 
 
+def test_what_waits_for_a_person_is_found_among_any_number_of_decisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"name": "careful", "allow": ["calculator"], "approve": ["calculator"]}
+    careful = replace(BOB, tool_sets=frozenset({"careful"}))
+    with opened(tmp_path / "memory.db") as runtime:
+        runtime.call("toolset_define", given, ROOT)
+
+        def ask(number: int) -> str:
+            error = refused(
+                runtime,
+                "tool_execute",
+                {"toolName": "calculator", "arguments": {"expression": f"{number} + 1"}},
+                careful,
+            )
+            return str(error.details["approvalId"])
+
+        def listed() -> list[str]:
+            found = runtime.call("approvals_list", {}, ROOT)["approvals"]
+            return [each["id"] for each in found]
+
+        def decide_many(transaction: Transaction) -> None:
+            now = runtime.foundation.store.now()
+            decided = {"tool": "calculator", "caller": "token:bob", "arguments": {}}
+            decided |= {"state": "rejected", "askedAt": now, "decidedAt": now}
+            branch = find_branch(transaction.branches, "default")
+            ids = [f"call_{number:024x}" for number in range(1_100)]
+            drafts = [
+                Draft(names.APPROVAL_ASKED, {**decided, "id": each}, names.APPROVALS, each)
+                for each in ids
+            ]
+            transaction.append(branch, drafts)
+
+        runtime.foundation.write(ROOT, decide_many)
+        waiting = [ask(number) for number in range(3)]
+        among_many = listed()
+        monkeypatch.setattr(limits, "APPROVAL_SECONDS", 0.0)
+        later = [*waiting, ask(3)]
+
+        assert among_many[-3:] == waiting
+        assert len(among_many) == 1_103
+        assert listed() == later
+
+
 def test_budgets_of_tool_and_token_hold_in_every_process(runtime: Runtime) -> None:
     tool = pipeline_tool(
         "paid",
@@ -441,10 +490,10 @@ def test_a_limited_token_is_limited_on_every_surface(served: House, surface: Sur
 
 def test_a_limited_token_hears_of_no_other_tool(served: House) -> None:
     heard: dict[str, list[str]] = {"root": [], "bob": []}
-    for name, names in heard.items():
+    for name, told in heard.items():
         client = served.open_socket(name)
         for event in ("available", "updated", "unavailable"):
-            client.on(f"mcp:tool:{event}", lambda data, names=names: names.append(data["name"]))
+            client.on(f"mcp:tool:{event}", lambda data, told=told: told.append(data["name"]))
         client.call("mcp:tools:list", {}, timeout=60)
     handler = {"type": "webhook", "url": "https://example.com/x"}
     tool = {"description": "x", "inputSchema": {"type": "object"}, "handler": handler}

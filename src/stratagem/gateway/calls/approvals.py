@@ -7,7 +7,7 @@ arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
@@ -30,6 +30,8 @@ __all__ = ["CallApprovals"]
 
 _BRANCH: Final = "default"
 _MICROSECONDS: Final = 1_000_000
+# A call that asks does not wait for more to be written.
+_FORGOTTEN_AT_ONCE: Final = 100
 
 
 class _Asked(TypedDict):
@@ -83,9 +85,11 @@ class CallApprovals:
             raise _refusal(left, why)
 
     def visible_to(self, caller: Caller) -> list[Approval]:
-        """Return what a caller may see of the calls that wait or were decided."""
+        """Return what a caller may see of the calls that wait or were decided, oldest first."""
+        now = self.foundation.store.now()
         with self.foundation.store.snapshot() as reader:
-            every = self._every(reader)
+            every = [each for each in self._every(reader) if not self._is_over(each, now)]
+        every.sort(key=lambda each: each["askedAt"])
         return [_entry(each) for each in every if caller.sees_contents_of(each["caller"])]
 
     def decide(
@@ -126,10 +130,10 @@ class CallApprovals:
         caller: Caller,
         id_: str,
     ) -> _Asked:
+        every = self._every(transaction)
+        self._forget_old(transaction, every)
         waiting = [
-            each
-            for each in self._every(transaction)
-            if (each["caller"], each["state"]) == (caller.actor, "waiting")
+            each for each in every if (each["caller"], each["state"]) == (caller.actor, "waiting")
         ]
         if len(waiting) >= limits.APPROVALS_WAITING_MAX:
             raise RateLimited(
@@ -170,8 +174,19 @@ class CallApprovals:
 
     def _every(self, reader: Reader) -> list[_Asked]:
         view = self.foundation.views.view(reader, _BRANCH)
-        page, _next = reader.records.page(view.lineage, names.APPROVALS, limit=1000)
-        return [orjson.loads(version.payload) for _key, version in page if version.payload]
+        found: list[_Asked] = []
+        after: str | None = ""
+        while after is not None:
+            page, after = reader.records.page(view.lineage, names.APPROVALS, after=after)
+            found += [orjson.loads(version.payload) for _key, version in page if version.payload]
+        return found
+
+    def _forget_old(self, transaction: Transaction, every: Sequence[_Asked]) -> None:
+        """End what was decided long ago: whoever looks for what waits should not read all of it."""
+        now = self.foundation.store.now()
+        over = [each["id"] for each in every if self._is_over(each, now)]
+        for id_ in over[:_FORGOTTEN_AT_ONCE]:
+            self._append(transaction, names.APPROVAL_USED, {"id": id_}, id_)
 
     def _append(
         self, transaction: Transaction, kind: str, content: Mapping[str, Any], id_: str
