@@ -138,6 +138,44 @@ def test_a_head_that_never_ends_is_refused(crowded: House, opened: ExitStack) ->
     assert eventually(lambda: is_closed(connection))
 
 
+CHUNKED = (
+    "POST /api/memory/strata_recall HTTP/1.1\r\nHost: {}:{}\r\n"
+    'Transfer-Encoding: chunked\r\n\r\n7\r\n{{"key":\r\n'
+)
+
+
+@pytest.mark.parametrize(
+    "endless",
+    ['4\r\n"k"}\r\n0\r\n' + "X-A: b\r\n" * 50_000, "4;" + "x" * 400_000],
+    ids=["trailers", "extension of a chunk"],
+)
+def test_what_stands_beside_a_body_without_end_is_refused(
+    crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch, endless: str
+) -> None:
+    monkeypatch.setattr(limits, "BODY_SECONDS", 1.0)
+    connection = connect(crowded, opened, CHUNKED.format(*crowded.address))
+
+    answer = b""
+    try:
+        connection.sendall(endless.encode())
+        answer = connection.recv(1000)
+    except OSError:
+        # Closed under what was still sent.
+        pass
+
+    # h11 reads no further, so that the body does not come in time.
+    assert answer[9:12] in {b"431", b"408", b""}
+    assert eventually(lambda: is_closed(connection))
+
+
+def test_a_trailer_is_no_header(guarded: House, opened: ExitStack) -> None:
+    token = guarded.tokens["alice"]
+    body = CHUNKED.format(*guarded.address) + '4\r\n"k"}\r\n0\r\n'
+    connection = connect(guarded, opened, f"{body}Authorization: Bearer {token}\r\n\r\n")
+
+    assert connection.recv(1000)[9:12] == b"401"
+
+
 def test_the_rest_of_a_refused_body_is_taken_for_no_head(
     crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -291,9 +291,9 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
             super().connection_lost(exc)
 
         def note_parsed(self, size: int) -> None:
-            if self._connection.state == "busy":
-                return
-            if _is_answering(self) or self.transport.get_protocol() is not self:
+            if self._connection.state == "busy" or self.is_wordy:
+                _check_words(self)
+            elif _is_answering(self) or self.transport.get_protocol() is not self:
                 connections.enter(self._connection, "busy")
             elif self.cycle is not None and self.cycle.more_body:
                 self.flow.pause_reading()
@@ -320,13 +320,23 @@ def counted_http(base: type[Any], connections: Connections) -> type[Any]:
 class _PiecewiseParsing(asyncio.Protocol):
     """What one of uvicorn's protocols for HTTP is given of the bytes that come: a piece at a time.
 
-    Nothing is parsed, nor read, that comes after requests that wait for their turn.
+    Nothing is parsed, nor read, that comes after requests that wait for their turn. What stands
+    within or behind a body in chunks beside its bytes is dropped, and bounded: httptools would add
+    such trailers to the headers, where nobody has looked for them, without end.
     """
 
     flow: Any
     transport: Any
     loop: asyncio.AbstractEventLoop
     _unparsed: bytes = b""
+    _in_body: bool = False
+    # What has come since the last byte of a body.
+    _beside_body: int = 0
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether more has come beside the bytes of a body than a head may have."""
+        return self._beside_body > limits.HEAD_BYTES_MAX
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -336,9 +346,25 @@ class _PiecewiseParsing(asyncio.Protocol):
         self._unparsed = b""
         super().connection_lost(exc)
 
+    # The methods of uvicorn's protocol that httptools calls; h11 bounds trailers by itself.
+
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_body:
+            return
         # White space around a value is no part of it (RFC 9110, 5.5); httptools leaves some.
-        super().on_header(name, value.strip(b" \t"))  # type: ignore[misc]  # of uvicorn's protocol
+        super().on_header(name, value.strip(b" \t"))  # type: ignore[misc]
+
+    def on_headers_complete(self) -> None:
+        self._in_body, self._beside_body = True, 0
+        super().on_headers_complete()  # type: ignore[misc]
+
+    def on_body(self, body: bytes) -> None:
+        self._beside_body = 0
+        super().on_body(body)  # type: ignore[misc]
+
+    def on_message_complete(self) -> None:
+        self._in_body, self._beside_body = False, 0
+        super().on_message_complete()  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         self._unparsed += data
@@ -360,8 +386,13 @@ class _PiecewiseParsing(asyncio.Protocol):
         # A body in chunks of a byte each takes a hundred times as long as one that is whole.
         until = self.loop.time() + limits.PARSED_AT_ONCE_SECONDS
         while at < len(data) and _reads_http(self) and not _has_waiting_requests(self):
-            super().data_received(data[at : at + limits.PARSED_AT_ONCE_BYTES])
+            piece = data[at : at + limits.PARSED_AT_ONCE_BYTES]
             at += limits.PARSED_AT_ONCE_BYTES
+            if self._in_body:
+                self._beside_body += len(piece)
+            super().data_received(piece)
+            if self.is_wordy:
+                break
             if self.loop.time() > until:
                 self.loop.call_soon(self._parse)
                 break
@@ -422,6 +453,13 @@ def _check_head(protocol: Any, connection: HttpConnection, size: int) -> None:
     connection.head_bytes += size
     if connection.head_bytes > limits.HEAD_BYTES_MAX:
         protocol.transport.write(_TOO_LONG_A_HEAD)
+        protocol.transport.close()
+
+
+def _check_words(protocol: Any) -> None:
+    """Refuse more beside the bytes of a body than a head may have."""
+    if protocol.is_wordy:
+        protocol.transport.write(b"" if protocol.cycle.response_started else _TOO_LONG_A_HEAD)
         protocol.transport.close()
 
 
