@@ -16,10 +16,11 @@ import orjson
 from stratagem.deferred_patterns import deferred_pattern
 from stratagem.engine import values
 from stratagem.engine.lineage import View
-from stratagem.memory.hits import is_doubtful
+from stratagem.memory.hits import Page, is_doubtful
 from stratagem.memory.kinds import ENTRY, entries
 from stratagem.memory.models import Hit
 from stratagem.search import analysis, ranking, relevance
+from stratagem.search.index import Index
 from stratagem.storage.contract import EventContent, Reader
 from stratagem.storage.views import Views
 
@@ -28,8 +29,6 @@ __all__ = ["asks_what_was", "find_changed_hit", "find_earlier_version"]
 # So many terms that no hit has are looked up, which at most so many texts have.
 _TERMS_MAX: Final = 8
 _TEXTS_MAX: Final = 16
-# Of a long hit the beginning is looked through for them.
-_HIT_CHARS: Final = 4_000
 # So many hits may be what was asked for.
 _HITS_READ: Final = 3
 # How one asks for what was so, and may be so no more.
@@ -73,20 +72,25 @@ def find_earlier_version(
     views: Views,
     view: View,
     rarity: Mapping[str, float],
-    hits: Sequence[Hit],
+    page: Page,
     *,
+    index: Index,
     namespace: str | None,
 ) -> EventContent | None:
     """Return the earlier version that has more of a query's words than any hit answers of it.
 
     `rarity` is the weight of each term of the query. None where there is no such version.
     """
-    least = max((hit.score for hit in hits), default=relevance.UNSURE)
+    least = max((hit.score for hit in page.hits), default=relevance.UNSURE)
+    unseen = [term for term in rarity if term not in page.terms] if least < 1.0 else []
+    counts = index.rare_terms(reader, unseen[:_TERMS_MAX], _TEXTS_MAX) if unseen else {}
+    missing = [term for term, count in counts.items() if 0 < count <= _TEXTS_MAX]
+    if not missing:
+        return None
     asked = analysis.AskedTerms(rarity)
-    missing = _missing_terms(reader, asked, hits) if least < 1.0 else []
     coverage = relevance.Coverage(rarity)
     best = None
-    for event in _hidden_entries(reader, view, missing) if missing else ():
+    for event in _hidden_entries(reader, view, missing):
         text = f"{event.key} {values.text_of(orjson.loads(event.payload)['value'])}"
         covered = coverage.of(analysis.find_terms(text, asked))
         if (
@@ -96,17 +100,6 @@ def find_earlier_version(
         ):
             best, least = event, covered
     return best
-
-
-def _missing_terms(reader: Reader, asked: analysis.AskedTerms, hits: Sequence[Hit]) -> list[str]:
-    """Return terms that no hit has, and few texts have."""
-    present: set[str] = set()
-    for hit in hits:
-        text = hit.passage or values.text_of(hit.value)[:_HIT_CHARS]
-        present |= analysis.find_terms(f"{hit.key} {text}", asked)
-    unseen = [term for term in asked if term not in present][:_TERMS_MAX]
-    counts = reader.search.document_frequencies(unseen) if unseen else {}
-    return [term for term in unseen if 0 < counts[term] <= _TEXTS_MAX]
 
 
 def _hidden_entries(reader: Reader, view: View, terms: Sequence[str]) -> Iterator[EventContent]:

@@ -116,11 +116,13 @@ class NamedPlace(NamedTuple):
 class Page(NamedTuple):
     """Hits, and whether there are more; where there is none at all, what is nearest.
 
+    `terms` are those of the query that any of its entries and logged events has, as it is shown.
     `ended_at` says how many hits there are, where they end before the page.
     """
 
     hits: list[Hit]
     more: bool
+    terms: set[str]
     nearest: Sequence[NamedPlace] = ()
     ended_at: int | None = None
 
@@ -216,7 +218,11 @@ class HitReader:
         ended_at = len(places) if 0 < len(places) <= skip else None
         nearest = () if places else self._weak
         more = beyond or len(places) > skip + k
-        return Page(self._finish(places[skip : skip + k]), more, nearest, ended_at)
+        page = places[skip : skip + k]
+        terms = set[str]().union(
+            *(each.found.present for each in page if not isinstance(each, Hit))
+        )
+        return Page(self._finish(page), more, terms, nearest, ended_at)
 
     def _merge(self, wanted: int, others: Sequence[Iterable[Hit]]) -> list[_Judged | Hit]:
         blocks = self._blocks(self._good_enough(wanted + _SORTED_TOGETHER))

@@ -447,7 +447,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> str | None:
         """Say which earlier version of an entry answers better, or may have been asked for."""
         found = earlier_versions.find_earlier_version(
-            reader, self._views, view, rarity, page.hits, namespace=scope.namespace
+            reader,
+            self._views,
+            view,
+            rarity,
+            page,
+            index=self._foundation.index,
+            namespace=scope.namespace,
         )
         branch = None if scope.branch == self._caller.branch else scope.branch
         if found is not None and found.key is not None:

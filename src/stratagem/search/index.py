@@ -339,14 +339,15 @@ class Index:
 
     def absent_terms(self, reader: Reader, terms: Sequence[str]) -> set[str]:
         """Return the terms that no text has, whatever a view shows."""
+        return {term for term, count in self.rare_terms(reader, terms, 0).items() if not count}
+
+    def rare_terms(self, reader: Reader, terms: Sequence[str], most: int) -> dict[str, int]:
+        """Return the terms that about so many texts have at most, and how many do."""
         search = reader.search
         counts = self._count_texts(search, terms, max(search.text_count(), 1))
-        unseen = [term for term, count in counts.items() if not count]
-        if not unseen:
-            return set()
+        rare = [term for term, count in counts.items() if count <= most]
         # What was counted a while ago may have been stored since.
-        counted = search.document_frequencies(unseen)
-        return {term for term in unseen if not counted[term]}
+        return search.document_frequencies(rare) if rare else {}
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
