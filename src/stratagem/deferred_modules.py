@@ -10,11 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["asyncio", "defer", "difflib", "hashlib", "importing", "np"]
-
-
-# What is being imported, in whatever thread: a process that is forked meanwhile never could.
-importing: Final[list[str]] = []
+__all__ = ["asyncio", "defer", "difflib", "hashlib", "np"]
 
 
 class _DeferredModule:
@@ -24,13 +20,7 @@ class _DeferredModule:
         self._name: Final = name
 
     def __getattr__(self, name: str) -> Any:
-        importing.append(self._name)
-        try:
-            value = getattr(import_module(self._name), name)
-        finally:
-            # A process that was forked amid the import has forgotten it.
-            if self._name in importing:
-                importing.remove(self._name)
+        value = getattr(import_module(self._name), name)
         setattr(self, name, value)
         return value
 

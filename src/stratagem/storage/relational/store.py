@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakSet
 
-from stratagem.deferred_modules import defer, importing
+from stratagem.deferred_modules import defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
@@ -28,12 +30,14 @@ from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from stratagem.storage.relational import eraser
     from stratagem.storage.relational.eraser import Erasure
 else:
     eraser = defer("stratagem.storage.relational.eraser")
 
-__all__ = ["Adapters", "SqlStore"]
+__all__ = ["Adapters", "SqlStore", "await_forks"]
 
 T = TypeVar("T")
 
@@ -143,7 +147,7 @@ class SqlStore(ABC):
     def detach_after_fork(self) -> None:
         """Leave everything to the process that this one was forked from.
 
-        Connections can neither be used on both sides of a fork nor be closed on this one.
+        A connection cannot be used on both sides of a fork, and one to a server not be closed here.
         """
         self._unusable = "The database was opened before this process was forked."
         _inherited.append(self._abandon())
@@ -161,6 +165,12 @@ class SqlStore(ABC):
         wait_seconds = max(deadline - monotonic(), 0.0)
         is_paused = not self.remote and self._writers.leading.acquire(timeout=wait_seconds)
         return self._writers if is_paused else None
+
+    @contextmanager
+    def _without_writers(self) -> Iterator[None]:
+        # Not where the driver is called: who waits here for a fork holds no lock of it.
+        with self._writers.leading:
+            yield
 
     @abstractmethod
     def _commit(self, batch: list[Ticket]) -> None:
@@ -197,50 +207,101 @@ class SqlStore(ABC):
 
 # How long a fork waits for commits, of all stores together.
 _PAUSE_SECONDS_MAX: Final = 1.0
+# How long it waits for other locks: a child without them could never search. An import of large
+# modules from a busy disk takes seconds.
+_LOCKS_SECONDS_MAX: Final = 10.0
+_POLL_SECONDS: Final = 0.002
 
-_IMPORT_POLL_SECONDS: Final = 0.002
+# These call SQLite and BLAS, which have locks and threads for the whole process.
+_CALLING_NATIVE: Final = (
+    "stratagem.storage.sqlite.",
+    "stratagem.storage.relational.session",
+    "stratagem.search.",
+)
+# These call BLAS, too, or hold a lock while they call others, as before Python 3.12
+# `functools.cached_property` does.
+_LOCKING: Final = ("importlib._bootstrap", "functools", "numpy.")
 
 _open_stores: WeakSet[SqlStore] = WeakSet()
 # Referred to, so that nothing closes what belongs to the process that this one was forked from.
 _inherited: list[Iterable[object]] = []
 
+# The queues that a thread keeps waiting until it has forked, and the threads that are about to.
+_paused: dict[int, list[WriterQueue]] = {}
+_forking: set[int] = set()
 
-# Whose writers wait until this process has been forked.
-_paused: list[WriterQueue] = []
+
+def await_forks() -> None:
+    """Wait until nobody is about to fork: called before the driver is."""
+    while _forking:
+        sleep(_POLL_SECONDS)
 
 
-def _pause_writers_before_fork() -> None:
-    """Let commits end that other threads are making, and what they import be imported.
+def _pause_threads_before_fork() -> None:
+    """Let commits end that other threads are making, and whatever else holds a lock.
 
     A child that is forked amid a commit takes over what the driver notes of its locks, and could
-    never write to the database. One that is forked amid an import waits for the end of that.
+    never write to the database. Any other lock that is held nobody in the child would release.
     """
-    deadline = monotonic() + _PAUSE_SECONDS_MAX
-    while importing and monotonic() < deadline:
-        sleep(_IMPORT_POLL_SECONDS)
+    own, began = threading.get_ident(), monotonic()
+    queues = _paused[own] = []
     for store in list(_open_stores):
-        queue = store.pause_writers(deadline)
+        queue = store.pause_writers(began + _PAUSE_SECONDS_MAX)
         # Each at once: whoever is interrupted forks all the same, and resumes these.
         if queue is not None:
-            _paused.append(queue)
+            queues.append(queue)
+    # Only now: a commit may have to read before it ends.
+    _forking.add(own)
+    while _others_hold_locks(own) and monotonic() < began + _LOCKS_SECONDS_MAX:
+        sleep(_POLL_SECONDS)
 
 
-def _resume_writers_after_fork() -> None:
-    while _paused:
-        _paused.pop().leading.release()
+def _others_hold_locks(own: int) -> bool:
+    """Whether another thread is in a call of ours that may hold a lock of the process.
+
+    Their frames tell, so that no call has to count itself. None of them goes on before the fork:
+    a thread that has just got the interpreter keeps it for longer than this takes.
+    """
+    frames = sys._current_frames()  # noqa: SLF001 -- there is no other way to see them
+    return any(_may_hold_lock(frame) for thread, frame in frames.items() if thread != own)
+
+
+def _may_hold_lock(innermost: FrameType) -> bool:
+    if _module_of(innermost).startswith(_CALLING_NATIVE):
+        return True
+    frame: FrameType | None = innermost
+    is_locking = False
+    while frame is not None:
+        module = _module_of(frame)
+        if is_locking and module.startswith("stratagem."):
+            return True
+        is_locking = is_locking or module.startswith(_LOCKING)
+        frame = frame.f_back
+    return False
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__"))
+
+
+def _resume_threads_after_fork() -> None:
+    own = threading.get_ident()
+    _forking.discard(own)
+    for queue in _paused.pop(own, []):
+        queue.leading.release()
 
 
 def _detach_stores_after_fork() -> None:
     # The child's stores get queues of their own.
     _paused.clear()
-    importing.clear()
+    _forking.clear()
     for store in list(_open_stores):
         store.detach_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_pause_writers_before_fork,
-        after_in_parent=_resume_writers_after_fork,
+        before=_pause_threads_before_fork,
+        after_in_parent=_resume_threads_after_fork,
         after_in_child=_detach_stores_after_fork,
     )

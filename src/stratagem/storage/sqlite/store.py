@@ -39,7 +39,7 @@ from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.store import Adapters, SqlStore
+from stratagem.storage.relational.store import Adapters, SqlStore, await_forks
 from stratagem.storage.sqlite import schema
 from stratagem.storage.sqlite.connection import (
     MEMORY,
@@ -153,6 +153,7 @@ class SqliteStore(SqlStore):
         self._translating = translating_errors(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
+        self._register()
         try:
             with translating_errors(path):
                 self._writer = schema.open_writer(self)
@@ -160,7 +161,6 @@ class SqliteStore(SqlStore):
             self.close()
             raise
         self._file = None if path == MEMORY else _identity(path)
-        self._register()
         if not read_only:
             self._adopt_backlog()
 
@@ -192,7 +192,7 @@ class SqliteStore(SqlStore):
         self._refuse_read_only()
         if self._has_backlog:
             self._end_burst()
-        with self._writers.leading, translating_errors(self.location), self.lock_file():
+        with self._without_writers(), translating_errors(self.location), self.lock_file():
             self._last_commit = None
             self._head_to_write_after(self._writer)
             return work(self._writer)
@@ -216,14 +216,15 @@ class SqliteStore(SqlStore):
         began, done = monotonic(), False
         if began < self._impatient_until:
             wait_seconds = 0.0
-        if self._writers.leading.acquire(timeout=wait_seconds):
+        queue = self.pause_writers(began + wait_seconds)
+        if queue is not None:
             try:
                 # Another process may have the lock, or the disk be full: searches go on without.
                 with suppress(StratagemError):
                     self._commit([Ticket(_index_backlog, _UPKEEP)], deadline=began + wait_seconds)
                     done = True
             finally:
-                self._writers.leading.release()
+                queue.leading.release()
         if not done and wait_seconds:
             self._impatient_until = monotonic() + _IMPATIENT_SECONDS
         return done
@@ -249,7 +250,7 @@ class SqliteStore(SqlStore):
     def repair(self, progress: Progress) -> None:
         self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
-        with self._writers.leading, translating_errors(self.location), self.lock_file():
+        with self._without_writers(), translating_errors(self.location), self.lock_file():
             self._last_commit = None
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
@@ -339,14 +340,18 @@ class SqliteStore(SqlStore):
         self._local = threading.local()
 
     def _abandon(self) -> Iterable[object]:
-        connections = list(self._connections)
+        # SQLite shares the locks of a file among the connections of a process. Those of our parent
+        # would stand for locks that this process does not have.
+        left = [each for each in self._connections if not _close_after_fork(each)]
         self._connections.clear()
+        self._last_commit = None
         self._file_lock.close()
         # The thread that awaits the end of a burst is not in this process, either.
         self._bursts, self._has_backlog = WriteBursts(self._end_burst), False
-        return connections
+        return left
 
     def _thread_reader(self) -> _ThreadReader:
+        await_forks()
         if self._frozen is not None and self._frozen != _state(self.location):
             raise StorageUnavailable(
                 "Another process wrote to the database while it was read.",
@@ -532,6 +537,20 @@ class SqliteStore(SqlStore):
 
 def _index_backlog(transaction: Transaction) -> None:
     transaction.index_backlog()
+
+
+def _close_after_fork(connection: apsw.Connection) -> bool:
+    """Close a connection of the process that this one was forked from; return whether it was.
+
+    That leaves the files alone, unless something was being written: it would be undone.
+    """
+    with suppress(apsw.Error):
+        if connection.txn_state() != apsw.SQLITE_TXN_WRITE:
+            # The last connection of a process makes a checkpoint, but it is not the last one.
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
+            return True
+    return False
 
 
 def _state(path: str) -> tuple[int, int] | None:
