@@ -16,6 +16,7 @@ import pytest
 
 import stratagem
 from stratagem.deferred_modules import defer
+from stratagem.search.vectors import VectorCache
 from tests.faults.opening import open_with
 from tests.faults.processes import Voice, child
 
@@ -154,3 +155,20 @@ def test_what_a_child_stores_outlives_the_handle_of_its_parent(tmp_path: Path) -
 
     with open_with(path) as db:
         assert [db.memory[key] for key in ("city", "before", "after")] == ["Oslo", 1, 2]
+
+
+def fork_with_the_file_of_vectors(tell: Voice, path: str) -> None:
+    """Fork while the file of vectors is locked, and lock it again while the child lives."""
+    vectors = VectorCache(Path(path), 64)
+    end_read, end_write = os.pipe()
+    with vectors._exclusive():  # noqa: SLF001 -- no other thread is caught in it for sure
+        forked = fork(lambda: os.read(end_read, 1))
+    with vectors._exclusive():  # noqa: SLF001
+        tell("locked again")
+    os.write(end_write, b"x")
+    os.waitpid(forked, 0)
+
+
+def test_a_child_does_not_keep_the_lock_of_the_file_of_vectors(tmp_path: Path) -> None:
+    with child(fork_with_the_file_of_vectors, str(tmp_path / "vectors")) as process:
+        assert process.hear() == "locked again"

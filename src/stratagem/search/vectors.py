@@ -441,10 +441,15 @@ class VectorCache:
         if self._path is None:
             yield
             return
+        assert fcntl is not None
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _lock(lock)
-            yield
+            try:
+                yield
+            finally:
+                # Closing would leave it to a child forked meanwhile, which has a copy.
+                fcntl.flock(lock, fcntl.LOCK_UN)
         finally:
             os.close(lock)
 
