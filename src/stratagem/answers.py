@@ -203,9 +203,11 @@ def fit_list(
     results = answer[field]
     kept = take_fitting(results, chars_max - chars_of(answer | {field: []}) - _NOTE_CHARS)
     left = len(results) - len(kept)
-    if any(isinstance(each, Mapping) and each.get("value_truncated") for each in kept):
+    short = [each for each in kept if isinstance(each, Mapping) and each.get("value_truncated")]
+    if short:
+        name = "'@' and its sequence" if "sequence" in short[0] else "its key"
         answer = add_note(
-            answer, "A value was too long and was cut; recall its key to read it all."
+            answer, f"A value was too long and was cut; recall {name} to read it all."
         )
     if not left:
         return answer | {field: kept}

@@ -78,6 +78,8 @@ ACTIVITY_BUCKETS_MAX: Final = 500
 
 # A list shows only the beginning of a value; the whole value is read by its key.
 LIST_VALUE_CHARS: Final = 300
+# Who reads a session reads what was said; of a longer message the rest is read by its sequence.
+SESSION_MESSAGE_CHARS: Final = 4_000
 
 # The size of an answer that leaves room for a conversation in a model's context.
 ANSWER_CHARS_DEFAULT: Final = 20_000

@@ -385,6 +385,24 @@ def test_events_are_read_in_order_by_what_they_are(call: Call, clock: Clock) -> 
 
 
 @proves("history:events")
+def test_a_session_is_read_with_whole_messages_as_far_as_there_is_room(call: Call) -> None:
+    text = "An answer in many words. " * 100
+    for _ in range(10):
+        call.log(event="message", data={"role": "assistant", "content": text}, session="talk")
+
+    read, listed = call.history(session="talk"), call.history(event="message")
+
+    assert read["results"][0]["data"]["content"] == text
+    assert 2 <= len(read["results"]) < 10
+    following = call.history(session="talk", cursor=read["next"])["results"]
+    assert following[0]["sequence"] == read["results"][-1]["sequence"] + 1
+    assert listed["results"][0]["value_truncated"]
+    assert listed["note"] == (
+        "A value was too long and was cut; recall '@' and its sequence to read it all."
+    )
+
+
+@proves("history:events")
 def test_events_since_a_day_begin_with_it(call: Call, clock: Clock) -> None:
     # The clock of the tests stands at half past eight in the evening.
     clock.advance(-18 * 3_600)

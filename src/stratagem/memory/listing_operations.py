@@ -332,7 +332,9 @@ def fit_events(answer: Answer, given: Mapping[str, Any]) -> Answer:
     results = answer["results"]
     if len(results) > 1:
         # One event alone is shown whole, as far as there is room.
-        answer["results"] = shorten_values(results, "data", limits.LIST_VALUE_CHARS)
+        reads_session = given.get("session") is not None
+        most = limits.SESSION_MESSAGE_CHARS if reads_session else limits.LIST_VALUE_CHARS
+        answer["results"] = shorten_values(results, "data", most)
     return fit_list(answer, _budget(given), lambda kept: str(results[kept - 1]["sequence"]))
 
 
@@ -562,10 +564,9 @@ def say_no_events(answer: Mapping[str, Any]) -> str:
 
 def say_events(answer: Mapping[str, Any]) -> str:
     """Return logged events as text."""
-    chars_max = limits.ANSWER_CHARS_MAX if len(answer["results"]) == 1 else 300
     lines = [
         f"{each['sequence']} {each['timestamp']} {each['event']}{_say_session(each)}"
-        f"{since(each)}{by_actor(each)}: {brief(each['data'], chars_max)}"
+        f"{since(each)}{by_actor(each)}: {brief(each['data'], limits.ANSWER_CHARS_MAX)}"
         for each in answer["results"]
     ]
     return with_note([*lines, AS_DATA] if lines else [say_no_events(answer)], answer)
