@@ -167,7 +167,7 @@ MANIFEST: dict[str, str] = {
     "diff:particulars": "A diff says what of an entry differs, its expiry and tags included.",
     "diff:places": "Of a record that both branches changed, a diff says which changed each place.",
     "diff:events": "A diff counts the logged events that only one of the branches has.",
-    "diff:equal": "Branches that show the same do not differ.",
+    "diff:equal": "Branches that show the same do not differ, and one compared with itself is told so.",
     "diff:past": "A diff can compare a past moment.",
     "diff:any-two": "Any two branches can be compared.",
     "diff:expired": "What has expired does not differ.",

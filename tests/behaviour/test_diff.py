@@ -172,6 +172,19 @@ def test_a_diff_counts_the_events_that_a_merge_would_bring(call: Call) -> None:
 
 
 @proves("diff:equal")
+def test_a_branch_that_is_compared_with_itself_is_told_so(call: Call) -> None:
+    call.store(key="k", value=1)
+    call.branch(action="fork", name="trial")
+
+    note = call.branch(action="diff", compare="default")["note"]
+
+    assert note == (
+        "'default' was compared with itself: give another branch as `branch` or as `compare`."
+    )
+    assert "note" not in call.branch(action="diff", compare="default", branch="trial")
+
+
+@proves("diff:equal")
 def test_after_merging_both_ways_nothing_differs(call: Call) -> None:
     call.branch(action="fork", name="trial")
     call.store(key="a", value=1)

@@ -367,7 +367,7 @@ class BranchOperations(BoundSystem):
                 for change in listed.read(reader, comparison, counts)
             ]
             own_events, events = branch_merge.count_events(reader, here, there)
-            note = _note_unborn(reader, here, there)
+            note = _note_itself(here, there) or _note_unborn(reader, here, there)
         theirs, sides = Counter[str](), Counter[str]()
         for group, count in counts.items():
             sides[group.side] += count
@@ -564,6 +564,16 @@ class BranchOperations(BoundSystem):
             parent=parent.name if parent else None,
             forked_at=branch.fork_sequence,
         )
+
+
+def _note_itself(here: View, there: View) -> str | None:
+    """Say that both sides of a comparison are the same, so that it tells nothing."""
+    if here.branch.id != there.branch.id or here.limit != there.limit:
+        return None
+    return (
+        f"{here.branch.name!r} was compared with itself: give another branch as `branch` or as "
+        "`compare`."
+    )
 
 
 def _note_unborn(reader: Reader, *views: View) -> str | None:
