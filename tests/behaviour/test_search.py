@@ -270,6 +270,19 @@ def test_a_question_about_a_time_is_told_what_lists_by_time(
 
 
 @proves("search:by-time")
+def test_who_asks_about_a_time_is_told_what_lists_entries_and_events(call: Call) -> None:
+    call.log(event="decision", data="We deploy on Mondays")
+    call.store(key="decision/sprint", value="Sprints last three weeks")
+
+    note = call.search(query="which decisions were made last week")["note"]
+
+    assert note == (
+        "By time: strata_history with since '14d ago' lists what was logged, strata_recall with "
+        "order 'newest' lists what is stored."
+    )
+
+
+@proves("search:by-time")
 def test_where_nothing_was_logged_entries_are_listed_by_time(call: Call) -> None:
     stored = call.store(key="k", value="our last decision")
 

@@ -142,13 +142,15 @@ def find_period(query: str) -> str | None:
     return "" if _NEWEST.search(query) else None
 
 
-def say_period(since: str, namespace: str | None, *, logged: bool) -> str:
-    """Say what lists what was stored since some time: a search goes by what texts say."""
+def say_period(since: str, namespace: str | None, kinds: Collection[str]) -> str:
+    """Say what lists records of some kinds by time: a search goes by what texts say."""
     place = "" if namespace is None else f" and namespace {namespace!r}"
-    if not logged:
-        return f"By time: strata_recall with order 'newest'{place} lists what is stored."
     wanted = f"since '{since}'" if since else "order 'newest'"
-    return f"By time: strata_history with {wanted}{place} lists what was logged."
+    lists = {
+        EVENT: f"strata_history with {wanted}{place} lists what was logged",
+        ENTRY: f"strata_recall with order 'newest'{place} lists what is stored",
+    }
+    return f"By time: {', '.join(said for kind, said in lists.items() if kind in kinds)}."
 
 
 def say_earlier(key: str, namespace: str, branch: str | None, *, is_hit: bool) -> str:

@@ -511,8 +511,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     def _say_period(self, scope: _SearchScope, since: str) -> str:
         with self._store.snapshot() as reader:
             view = self._views.view(reader, scope.branch)
-            logged = reader.records.count(view, EVENT) > 0
-        return say_period(since, scope.namespace, logged=logged)
+            kinds = [kind for kind in (EVENT, ENTRY) if reader.records.count(view, kind)]
+        return say_period(since, scope.namespace, kinds or [ENTRY])
 
     def _say_nothing(
         self, scope: _SearchScope, kinds: set[str], near: Sequence[hits.NamedPlace]
