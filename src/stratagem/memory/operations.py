@@ -552,7 +552,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 panel="Memory",
                 positional=("query",),
                 joined="query",
-                flags={**_TAGS, "k": ("-k",), "kinds": ("--kind",)},
+                flags={**_TAGS, "k": ("-k", "--limit"), "kinds": ("--kind",)},
                 renderer="tables.show_hits",
             ),
         ),

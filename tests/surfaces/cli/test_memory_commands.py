@@ -137,7 +137,7 @@ def test_what_is_advised_where_nothing_was_found_lists_what_was_searched(
 
 @pytest.mark.parametrize(
     ("command", "option", "meant"),
-    [("search", "--limit", "-k"), ("search", "--max-results", "-k"), ("recall", "--at", "--as-of")],
+    [("search", "--max-results", "-k"), ("recall", "--at", "--as-of")],
 )
 def test_an_option_by_another_name_is_answered_with_its_own(
     cli: Cli, command: str, option: str, meant: str
@@ -145,6 +145,13 @@ def test_an_option_by_another_name_is_answered_with_its_own(
     said = cli.refused(command, "x", option, "3", code=2)
 
     assert f"No such option: {option}. Did you mean {meant}?" in said
+
+
+def test_a_search_takes_the_flag_of_lists_for_the_number_of_results(cli: Cli) -> None:
+    for number in range(3):
+        cli("store", f"zebra/{number}", "a zebra")
+
+    assert len(cli.json("search", "zebra", "--limit", "2")["results"]) == 2
 
 
 def test_an_option_without_its_value_is_not_taken_for_another_one(cli: Cli) -> None:
