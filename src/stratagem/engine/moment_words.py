@@ -536,7 +536,7 @@ def _refuse_rest(asked: _Asked, day: date, text: str, why: str) -> None:
         hint = f"Leave {shown!r} out if the offset is right; {_NO_ZONE_NAMES}"
     else:
         bare = datetime.combine(day, clock.replace(tzinfo=None)).isoformat()
-        hint = f"Write {bare}Z for UTC, or an offset such as +01:00 for Z; {_NO_ZONE_NAMES}"
+        hint = f"Write {bare}Z for UTC, or {bare}+01:00 with your offset; {_NO_ZONE_NAMES}"
     raise asked.refusal(f"has {shown!r} after the time, which is {why}", hint)
 
 
