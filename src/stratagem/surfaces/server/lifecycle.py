@@ -95,6 +95,8 @@ class GracefulServer(uvicorn.Server):
         if self._checking is not None:
             self._checking.cancel()
         await super().shutdown(sockets)
+        # At a second signal uvicorn leaves it out, and the loop would end it with a traceback.
+        await self.lifespan.shutdown()
         for rates in self._rates:
             await rates.close()
         if self._channel is not None:
