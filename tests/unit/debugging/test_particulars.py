@@ -100,6 +100,16 @@ def test_one_kind_with_nothing_in_common_makes_two_errors_others(
             True,
         ),
         (
+            "ssh: connect to host web port 22: Connection timed out",
+            "ssh: connect to host web port 22: Connection refused",
+            True,
+        ),
+        (
+            "dial tcp 10.0.0.1:5432: connect: connection refused",
+            "connect ECONNREFUSED 10.0.0.9:5432",
+            False,
+        ),
+        (
             "Get 'https://a.example': dial tcp: lookup a.example: no such host",
             "Get 'https://b.example': dial tcp: lookup b.example on 10.0.0.1:53: no such host",
             False,

@@ -168,10 +168,10 @@ def states_error(text: str) -> bool:
 
 
 def is_bare_status(text: str) -> bool:
-    """Say whether a text says no more than that something failed: `HTTP 500`, `exit code 1`."""
-    from stratagem.debugging.signatures import codes
+    """Say whether a text says no more than that something failed: `exit code 1`, `Broken pipe`."""
+    from stratagem.debugging.signatures import codes, particulars
 
-    return codes.is_bare_status(text)
+    return codes.is_bare_status(text) or particulars.is_system_answer(text)
 
 
 def code_parts(code: str) -> frozenset[str]:

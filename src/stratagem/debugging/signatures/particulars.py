@@ -2,7 +2,7 @@
 
 Normalisation takes a number for a value wherever it may be one, and of a long message the one word
 that differs counts little. So what tells problems apart is also looked for in the error as it was
-written. There are ten kinds of such *particulars*:
+written. There are eleven kinds of such *particulars*:
 
 * `code`: what the error ends in (`failed with E1234`), see `codes`;
 * `status`: what a server answered (`returned error: 403`);
@@ -15,6 +15,7 @@ written. There are ten kinds of such *particulars*:
 * `thing`: of what kind it is that is missing, or there already (`no such table`);
 * `reason`: what stands behind a colon, or in brackets at the end of a message, where the words
   before it are the same (`certificate verify failed: certificate has expired`), quoted ones aside;
+* `system`: what the operating system answered (`Connection refused`, `ETIMEDOUT`);
 * `test`: the test that failed (`tests/test_cart.py::test_total`), where the message names nothing
   else, or says only what was asserted;
 * `values`: the numbers of a message that has no telling word of its own (`assert 3 == 4`,
@@ -38,7 +39,7 @@ from stratagem.debugging.signatures.placeholders import normalise, numbers
 from stratagem.debugging.signatures.vocabulary import PORTS
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["are_others", "of_codes", "particulars"]
+__all__ = ["are_others", "is_system_answer", "of_codes", "particulars"]
 
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
 _ANSWER: Final = r"(?: (?:an?|by|code|error|http|response|status|with))"
@@ -84,6 +85,34 @@ _THING: Final = re.compile(
     rf"\b(?:[Nn]o such|[Uu]nknown|[Uu]ndefined|[Mm]issing) (?P<missing>{_THINGS})\b"
     rf"|\b(?P<named>{_THINGS}):? '[^'\n]{{1,200}}'"
     r" (?:(?:was |is )?not (?:found|defined)|does(?: not|n't) exist|already exists)"
+)
+# What the operating system answers, by the name of the errno, as systems and runtimes word it.
+_SYSTEM: Final = {
+    "resolve": (
+        r"name or service not known|no such host|could not resolve host|getaddrinfo failed"
+        r"|temporary failure in name resolution|nodename nor servname|enotfound|eai_again"
+    ),
+    "eacces": r"permission denied|eacces",
+    "eaddrinuse": r"address already in use|eaddrinuse",
+    "eaddrnotavail": r"cannot assign requested address|eaddrnotavail",
+    "econnrefused": r"connection refused|actively refused|econnrefused",
+    "econnreset": r"connection reset|forcibly closed|econnreset",
+    "eexist": r"file exists|eexist",
+    "ehostunreach": r"no route to host|host is unreachable|ehostunreach",
+    "eisdir": r"is a directory|eisdir",
+    "enetunreach": r"network is unreachable|enetunreach",
+    "enoent": r"no such file or directory|enoent",
+    "enoexec": r"exec format error|enoexec",
+    "enospc": r"no space left on device|enospc",
+    "enotdir": r"not a directory|enotdir",
+    "enotempty": r"directory not empty|enotempty",
+    "eperm": r"operation not permitted|eperm",
+    "epipe": r"broken pipe|epipe",
+    "erofs": r"read-only file system|erofs",
+    "etimedout": r"connect(?:ion)? timed out|operation timed out|i/o timeout|etimedout",
+}
+_SYSTEM_ANSWER: Final = re.compile(
+    rf"\b(?:{'|'.join(f'(?P<{name}>{words})' for name, words in _SYSTEM.items())})\b", re.IGNORECASE
 )
 _EXIT: Final = re.compile(
     r"\bexit(?:ed)? (?:with )?(?:code|status)[:=]? ?\(?(\d{1,3})(?!\d)", re.IGNORECASE
@@ -133,12 +162,18 @@ def particulars(head: str, found: Headline, code_lines: str, text: str) -> froze
     stated += ["package " + name.replace("\\", "/") for name in packages]
     stated += [f"exit {status}" for status in _exits(head, text)]
     stated += [f"thing {thing}" for thing in _things(head)]
+    stated += [f"system {found.lastgroup}" for found in _SYSTEM_ANSWER.finditer(head)]
     stated += _reasons(head)
     if not found.names or found.type == "assertionerror":
         stated += [f"test {test}" for test in _tests(text)]
     if _is_untelling(found) and not found.frame:
         stated += [f"values {' '.join(said)}" for said in [numbers(head)] if said]
     return frozenset(stated)
+
+
+def is_system_answer(text: str) -> bool:
+    """Say whether a text has nothing but what the operating system answered."""
+    return _SYSTEM_ANSWER.fullmatch(text.strip().rstrip(".")) is not None
 
 
 def of_codes(code_lines: str) -> frozenset[str]:
