@@ -29,12 +29,42 @@ _EDITS: Final = re.compile(
 )
 _LOOKS: Final = frozenset(
     (
-        *("cat", "cd", "date", "df", "diff", "du", "echo", "env", "fd", "file", "find", "grep"),
-        *("head", "history", "jq", "less", "ls", "man", "more", "ps", "pwd", "rg", "sed", "sleep"),
-        *("sort", "stat", "tail", "test", "tree", "true", "type", "uname", "wc", "which", "whoami"),
+        *("awk", "basename", "cat", "cd", "cmp", "cut", "date", "df", "diff", "dig", "dirname"),
+        *("dmesg", "du", "echo", "egrep", "env", "fd", "file", "find", "free", "getent", "grep"),
+        *("head", "history", "host", "hostname", "id", "journalctl", "jq", "less", "ls", "lsof"),
+        *("man", "more", "netstat", "nslookup", "ping", "printenv", "printf", "ps", "pwd"),
+        *("readlink", "realpath", "rg", "sed", "sleep", "sort", "ss", "stat", "strings", "tail"),
+        *("test", "tr", "tree", "true", "type", "uname", "uniq", "wc", "which", "whoami"),
     )
 )
-_GIT_LOOKS: Final = frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"})
+# What comes behind the name of a command that otherwise changes something.
+_ASKS: Final = frozenset({"--help", "--version", "-V", "-h", "-v", "help", "version"})
+_LISTS: Final = frozenset({"info", "list", "show"})
+_LOOKS_WITH: Final[Mapping[str, frozenset[str]]] = {
+    "apt": _LISTS | {"policy", "search"},
+    "brew": _LISTS | {"search"},
+    "cargo": frozenset({"metadata", "tree"}),
+    "conda": _LISTS,
+    "docker": frozenset({"images", "info", "inspect", "logs", "ps", "stats", "top"}),
+    "git": frozenset({"blame", "branch", "diff", "log", "remote", "show", "status"}),
+    "go": frozenset({"env", "list"}),
+    "helm": frozenset({"get", "history", "list", "status"}),
+    "kubectl": frozenset({"describe", "explain", "get", "logs", "top"}),
+    "npm": frozenset({"list", "ls", "outdated", "view", "why"}),
+    "pip": _LISTS | {"check", "freeze"},
+    "pip3": _LISTS | {"check", "freeze"},
+    "pnpm": frozenset({"list", "ls", "outdated", "view", "why"}),
+    "podman": frozenset({"images", "info", "inspect", "logs", "ps", "stats", "top"}),
+    "poetry": frozenset({"check", "show"}),
+    "systemctl": frozenset({"cat", "is-active", "is-enabled", "list-units", "show", "status"}),
+    "terraform": frozenset({"plan", "show", "validate"}),
+    "yarn": frozenset({"info", "list", "outdated", "why"}),
+}
+# With these, what only looks otherwise changes something.
+_CHANGING: Final = frozenset({"-i", "-delete", "-exec", "-execdir"})
+# Into a file, and not away: `>> .env`, but not `2>/dev/null`.
+_WRITES: Final = re.compile(r"(?<![\d&=-])>{1,2}\s*+(?![\s&]|/dev/null\b)")
+_QUOTED: Final = re.compile(r"'[^']*+'|\"[^\"]*+\"")
 # What stands around a command without making it another one.
 _SETUP: Final = re.compile(
     r"(?:cd|export|source|set)\s[^&;|]{0,300}+(?:&&|;)\s*+|(?<![^\s&;|])[A-Z_]++=[^\s&;|]*+\s++"
@@ -139,13 +169,20 @@ def _brief(text: Any) -> str:
 
 
 def _only_looks(command: str) -> bool:
+    if _WRITES.search(_QUOTED.sub("", command)):
+        return False
     parts = re.split(r"&&|\|\|?|;|\n", _SETUP.sub("", command))
     return all(_looks(part.split()) for part in parts)
 
 
 def _looks(words: list[str]) -> bool:
+    if words[:1] == ["sudo"]:
+        words = words[1:]
     if not words:
         return True
-    if words[0] == "git":
-        return len(words) > 1 and words[1] in _GIT_LOOKS
-    return words[0] in _LOOKS and "-i" not in words
+    name, given = words[0], words[1:2]
+    if len(words) == 2 and given[0] in _ASKS:  # noqa: PLR2004 -- a name, and what is asked of it
+        return True
+    if name in _LOOKS_WITH:
+        return not _LOOKS_WITH[name].isdisjoint(given)
+    return name in _LOOKS and not _CHANGING.intersection(words)

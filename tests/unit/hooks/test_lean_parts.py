@@ -392,3 +392,39 @@ def test_a_patch_of_codex_is_an_edit_and_no_command(tmp_path: Path) -> None:
     assert event.command == ""
     assert noted["command"] == ""
     assert noted["action"] == "Edit a.py: replace `import yaml` by `import json`"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_change"),
+    [
+        ("sudo systemctl status docker", False),
+        ("docker ps -a | grep web", False),
+        ("kubectl describe pod web && kubectl logs web", False),
+        ("pip show numpy 2>/dev/null", False),
+        ("node --version", False),
+        ("grep '>' notes.txt", False),
+        ("cat app.log 2>&1 | tail", False),
+        ("sudo systemctl restart docker", True),
+        ("docker compose up -d", True),
+        ("pip install numpy", True),
+        ("echo PORT=80 >> .env", True),
+        ("cat > settings.ini <<EOF", True),
+        ("find . -name '*.lock' -delete", True),
+        ("echo 80 | sudo tee /etc/port", True),
+    ],
+)
+def test_a_command_that_only_looks_is_nothing_that_was_done(
+    tmp_path: Path, command: str, is_change: bool
+) -> None:
+    (tmp_path / ".stratagem").mkdir()
+    settings = read_settings(str(tmp_path))
+    files = SessionFiles(settings.database, "claude-code", "s")
+    event = HookEvent(
+        "claude-code", "PostToolUse", "tool", "s", str(tmp_path), tool="Bash",
+        arguments={"command": command},
+    )  # fmt: skip
+
+    handle_tool(event, settings, files, wanted=True)
+
+    [noted] = files.read()
+    assert bool(noted["action"]) is is_change
