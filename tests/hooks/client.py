@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -14,10 +15,16 @@ from tests import forkserver
 
 EVENTS = Path(__file__).parent / "events"
 CLIENTS = ("claude-code", "codex", "gemini", "vscode", "cursor", "opencode")
+_numbers = itertools.count()
 ERROR = (
     'Traceback (most recent call last):\n  File "/srv/app.py", line 3, in <module>\n'
     "    import yaml\nModuleNotFoundError: No module named 'yaml'"
 )
+
+
+def _unlike_others() -> dict[str, int]:
+    """Return what tells an event from all others, as ids and times of clients do."""
+    return {"duration_ms": next(_numbers)}
 
 
 class Answer(NamedTuple):
@@ -46,14 +53,14 @@ class Client:
 
     def send(self, step: str, environment: Mapping[str, str] | None = None) -> Answer:
         """Send a recorded event."""
-        text = json.dumps(self.events[step])
+        text = json.dumps(self.events[step] | _unlike_others())
         text = text.replace("$CWD", str(self.folder)).replace("$SESSION", self.session)
         return self.send_text(text, environment)
 
     def send_event(self, name: str, **fields: Any) -> Answer:
         """Send an event in the form that most clients have."""
         event = {"hook_event_name": name, "session_id": self.session, "cwd": str(self.folder)}
-        return self.send_text(json.dumps(event | fields))
+        return self.send_text(json.dumps(event | _unlike_others() | fields))
 
     def send_text(self, text: str, environment: Mapping[str, str] | None = None) -> Answer:
         done = forkserver.run(

@@ -16,7 +16,7 @@ import pytest
 
 import stratagem
 from stratagem.capture.spool_files import Spool
-from tests.hooks.client import Client, make_project
+from tests.hooks.client import CLIENTS, Client, make_project
 
 SESSIONS = 10
 PROMPTS = 3
@@ -54,6 +54,42 @@ def test_ten_sessions_at_once_lose_and_repeat_nothing(tmp_path: Path) -> None:
     assert texts(database) == expected
 
 
+@pytest.mark.parametrize("name", CLIENTS)
+def test_an_event_that_several_hooks_are_called_with_is_answered_and_kept_once(
+    tmp_path: Path, name: str
+) -> None:
+    database = make_project(tmp_path)
+    client = Client(name, tmp_path)
+    client.send("start")
+
+    def call(step: str) -> list[str]:
+        event = json.dumps(client.events[step]).replace("$SESSION", client.session)
+        text = event.replace("$CWD", str(tmp_path))
+        with ThreadPoolExecutor(2) as hooks:
+            return [each.context for each in hooks.map(client.send_text, (text, text))]
+
+    told = [call("prompt"), call("failure"), call("stop")]
+
+    assert all("" in answers for answers in told)
+    assert set(texts(database).values()) == {1}
+    with stratagem.open(database) as db:
+        assert len(db.memory.events("tool").results) == 1
+
+
+def test_an_event_that_comes_again_later_is_another(tmp_path: Path) -> None:
+    database = make_project(tmp_path)
+    client = Client("claude-code", tmp_path)
+    prompt = {"prompt": "continue", "duration_ms": 0}
+    client.send_event("UserPromptSubmit", **prompt)
+
+    for mark in Path(f"{database}-hooks", "calls").iterdir():
+        os.utime(mark, (mark.stat().st_mtime - 5,) * 2)
+    client.send_event("UserPromptSubmit", **prompt)
+    client.send_event("Stop", last_assistant_message="")
+
+    assert texts(database) == {"continue": 2}
+
+
 @pytest.mark.slow
 def test_a_hook_that_is_killed_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> None:
     database = make_project(tmp_path)
@@ -66,6 +102,7 @@ def test_a_hook_that_is_killed_at_any_moment_loses_and_repeats_nothing(tmp_path:
             "session_id": client.session,
             "cwd": str(tmp_path),
             "last_assistant_message": "",
+            "duration_ms": number,
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "stratagem", "hook", "claude-code"],

@@ -6,6 +6,7 @@ is looked for under every name that any client gives it: their releases differ, 
 
 from __future__ import annotations
 
+import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -119,7 +120,8 @@ class HookEvent(NamedTuple):
     """An event of any client.
 
     `name` is the client's own. `failed`: a tool or a command did not succeed, and `output` says
-    why. `source` of a start says what began: "startup", "resume", "compact".
+    why. `source` of a start says what began: "startup", "resume", "compact". `digest` is of all
+    that the client sent, ids and times included.
     """
 
     client: str
@@ -136,6 +138,7 @@ class HookEvent(NamedTuple):
     reply: str = ""
     summary: str = ""
     source: str = ""
+    digest: str = ""
 
     @property
     def command(self) -> str:
@@ -179,6 +182,7 @@ def parse_event(client: str, text: str, name: str = "") -> HookEvent | None:
         _text_field(given, _SESSION_FIELDS) or "unknown",
         _folder(given),
         source=_text_field(given, ("source", "trigger", "reason")),
+        digest=f"{len(text)}-{binascii.crc32(text.encode('utf-8', 'replace')):08x}",
         **_details(kind, own, given),
     )
 

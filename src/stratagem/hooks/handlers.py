@@ -31,6 +31,8 @@ def handle_event(event: HookEvent, settings: HookSettings, runtime: Runtime | No
     `runtime` is the database where a process has it open; otherwise it is opened if need be.
     """
     files = SessionFiles(settings.database, event.client, event.session)
+    if files.is_repeat(event):
+        return ""
     if event.kind in _THOROUGH:
         if settings.is_on("capture"):
             from stratagem.hooks.records import spool_turn

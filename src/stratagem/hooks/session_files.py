@@ -2,6 +2,7 @@
 
 * `sessions/`: for each session what it was shown, what failed and what was done, a line each. Lines
   are appended in one piece; one that a killed process left half-written is passed over.
+* `calls/`: a mark for each event of the last minutes.
 * `log.jsonl`: everything that was injected: when, why, and at what cost.
 * `spool/`: what is to be written into the database (`capture.spool_files`).
 
@@ -14,10 +15,13 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.capture.spool_files import Spool, hooks_folder
+
+if TYPE_CHECKING:
+    from stratagem.hooks.clients import HookEvent
 
 __all__ = ["SessionFiles", "file_name", "log_path", "now", "random_id", "read_lines"]
 
@@ -27,6 +31,10 @@ _NAME_CHARS_MAX: Final = 80
 # So long a server that did not answer is not asked again.
 _UNREACHABLE_SECONDS: Final = 60
 _SESSIONS_KEPT_SECONDS: Final = 30 * 24 * 3600
+# Clients call all hooks of an event at once, or one after the other. Nobody sends a prompt twice
+# within this time, and other events have ids or times of their own.
+_REPEAT_SECONDS: Final = 3
+_CALLS_KEPT_SECONDS: Final = 300
 
 
 def log_path(database: str) -> str:
@@ -52,6 +60,26 @@ class SessionFiles:
         self._folder = hooks_folder(database)
         self._log = log_path(database)
         self._spool = Spool(database)
+
+    def is_repeat(self, event: HookEvent) -> bool:
+        """Whether another hook was called with this very event a moment ago.
+
+        The settings of a person, those of a project and a plugin may each name one, and most
+        clients call them all: all but the first have nothing to do.
+        """
+        folder = os.path.join(self._folder, "calls")
+        mark = os.path.join(folder, f"{self.key}-{event.digest}")
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            age = now() - os.path.getmtime(mark)
+            os.utime(mark)
+            return abs(age) < _REPEAT_SECONDS
+        except OSError:
+            # Where nothing can be written, nothing is written twice either.
+            return False
+        return False
 
     def read(self) -> list[dict[str, Any]]:
         """Return what was noted in this session, in order."""
@@ -108,13 +136,12 @@ class SessionFiles:
 
     def remove_old(self) -> None:
         """Remove the files of sessions that ended long ago, and what could never be written."""
-        oldest = now() - _SESSIONS_KEPT_SECONDS
-        folder = os.path.join(self._folder, "sessions")
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            path = os.path.join(folder, name)
-            if os.path.getmtime(path) < oldest:
-                os.unlink(path)
+        _remove_older(os.path.join(self._folder, "sessions"), _SESSIONS_KEPT_SECONDS)
         self._spool.trim()
+
+    def remove_old_marks(self) -> None:
+        """Remove the marks of events that no hook is called with any more."""
+        _remove_older(os.path.join(self._folder, "calls"), _CALLS_KEPT_SECONDS)
 
     @property
     def _state_path(self) -> str:
@@ -134,6 +161,16 @@ def read_lines(path: str, bytes_max: int) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
         except ValueError:
             continue
+
+
+def _remove_older(folder: str, seconds: float) -> None:
+    oldest = now() - seconds
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        path = os.path.join(folder, name)
+        # Another process may do the same.
+        with suppress(FileNotFoundError):
+            if os.path.getmtime(path) < oldest:
+                os.unlink(path)
 
 
 def _append(path: str, line: Mapping[str, Any]) -> None:

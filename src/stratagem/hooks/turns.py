@@ -60,6 +60,7 @@ def _open(event: HookEvent, settings: HookSettings, files: SessionFiles) -> Runt
 
 def _handle(event: HookEvent, settings: HookSettings, files: SessionFiles, runtime: Runtime) -> str:
     branch = memory_branch(settings)
+    files.remove_old_marks()
     if event.kind == START:
         files.remove_old()
         # Once a session: prompts are compared with what was said in the last one.
