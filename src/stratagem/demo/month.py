@@ -15,6 +15,7 @@ from stratagem.demo.texts import CONCEPTS, CONVERSATIONS, FACTS, NOTES, PREREQUI
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.operation import Caller
 from stratagem.storage.relational.store import Adapters
+from stratagem.storage.sqlite.store import BESIDE
 
 __all__ = ["make_demo"]
 
@@ -60,6 +61,19 @@ def make_demo(
         external=built_in(),
     )
     month = _Month(clock, chance, Path(path))
+    try:
+        _live(month, settings, progress)
+        with _open(settings) as month.runtime:
+            head = str(month.call("mara", "strata_status")["head"])
+    except BaseException:
+        # Half a month would be taken for the example, and could not be made again.
+        for ending in ("", "-vectors.lock", *BESIDE):
+            Path(f"{path}{ending}").unlink(missing_ok=True)
+        raise
+    return {"path": path, "events": int(head.partition(":")[0])}
+
+
+def _live(month: _Month, settings: Settings, progress: Callable[[int, int], None]) -> None:
     # The port's server is started anew when it has changed.
     try:
         for days in (range(1, _PORT_CHANGES), range(_PORT_CHANGES, DAYS + 1)):
@@ -69,9 +83,6 @@ def make_demo(
                     progress(day, DAYS)
     finally:
         month.end_first_release()
-    with _open(settings) as month.runtime:
-        head = str(month.call("mara", "strata_status")["head"])
-    return {"path": path, "events": int(head.partition(":")[0])}
 
 
 @contextmanager

@@ -72,3 +72,14 @@ def test_nothing_but_the_database_is_left_behind(tmp_path: Path) -> None:
             {"toolName": "estimate_arrival", "arguments": {"nautical_miles": 90, "knots": 9}},
         )
     assert answer["result"] == {"hours": 10.0}
+
+
+def test_a_month_that_was_cut_short_leaves_nothing(tmp_path: Path) -> None:
+    def stop(done: int, _of: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_demo(str(tmp_path / "one.db"), END, stop)
+
+    assert list(tmp_path.iterdir()) == []
