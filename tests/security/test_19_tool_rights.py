@@ -288,7 +288,7 @@ def test_what_waits_for_a_person_is_found_among_any_number_of_decisions(
 
         def decide_many(transaction: Transaction) -> None:
             now = runtime.foundation.store.now()
-            decided = {"tool": "calculator", "caller": "token:bob", "arguments": {}}
+            decided: dict[str, Any] = {"tool": "calculator", "caller": "token:bob", "arguments": {}}
             decided |= {"state": "rejected", "askedAt": now, "decidedAt": now}
             branch = find_branch(transaction.branches, "default")
             ids = [f"call_{number:024x}" for number in range(1_100)]
