@@ -158,6 +158,9 @@ def test_a_limited_token_is_told_of_no_other_tool(runtime: Runtime) -> None:
         except StratagemError as error:
             told[operation] = error.envelope()
     near = refused(runtime, "tool_execute", {"toolName": "file_convertr", "arguments": {}}, LIMITED)
+    step = {"id": "a", "tool": "file_converter", "arguments": {}}
+    asked_before = {"name": "p", "steps": [step], "dryRun": True}
+    (preview,) = runtime.call("tools_pipeline", asked_before, LIMITED)["steps"]
     help_ = refused(runtime, "tool_help", {"toolName": "file_converter"}, LIMITED)
     one = refused(runtime, "tool_get", {"toolId": "file_converter"}, LIMITED)
     compared = refused(
@@ -172,6 +175,7 @@ def test_a_limited_token_is_told_of_no_other_tool(runtime: Runtime) -> None:
     assert "file_converter" not in str(told["tools_recommend"])
     assert told["tools_discover"]["totalAvailable"] <= 2
     assert near.details["similar"] == []
+    assert (preview["toolExists"], "`from`" in str(preview)) == (False, False)
     assert [each.code for each in (help_, one, compared)] == ["tool_not_found"] * 3
 
 

@@ -155,7 +155,7 @@ class Pipelines:
     ) -> PipelinePreview:
         """Return what a pipeline would do; nothing is run."""
         pipeline = parse_pipeline(definition)
-        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call)
         return dry_run(pipeline, input_, schemas.get)
 
     async def _continue_run(
@@ -233,21 +233,22 @@ class Pipelines:
         await asyncio.to_thread(write)
 
     async def _required_arguments(self, pipeline: Pipeline, call: Call) -> Any:
-        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call)
 
         def required_by(tool: str) -> Sequence[str]:
             return (schemas.get(tool) or {}).get("required") or ()
 
         return required_by
 
-    def _schemas(self, pipeline: Pipeline, branch: str) -> dict[str, Mapping[str, Any]]:
-        foundation, registry = self._foundation, self._registry
+    def _schemas(self, pipeline: Pipeline, call: Call) -> dict[str, Mapping[str, Any]]:
+        foundation = self._foundation
+        registry = self._registry.limited_to(call.caller, foundation)
         wanted = {step.tool for step in pipeline.steps}
         wanted |= {
             tool for step in pipeline.steps if (tool := getattr(step.on_error, "tool", None))
         }
         with foundation.store.snapshot() as reader:
-            view = foundation.views.view(reader, branch)
+            view = foundation.views.view(reader, call.branch)
             tools = {name: registry.get(reader, view, name) for name in wanted}
         return {
             name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
