@@ -17,6 +17,7 @@ import httpx2
 import pytest
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
@@ -422,6 +423,20 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     with serving(path) as house:
         house.tokens["alice"] = secret
         yield house
+
+
+@pytest.mark.parametrize("path", ["/api/mcp/tools", "/mcp", "/", "/socket.ios"])
+def test_a_websocket_elsewhere_is_refused_and_is_no_defect(
+    guarded: House, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = {"authorization": f"Bearer {guarded.tokens['alice']}"}
+    url = f"ws://{guarded.url[7:]}{path}"
+
+    with pytest.raises(InvalidStatus) as refused:
+        open_websocket(url, proxy=None, additional_headers=token)
+
+    assert refused.value.response.status_code == 404
+    assert not [each for each in server_log(caplog) if each.exc_info or http._is_news(each)]  # noqa: SLF001
 
 
 def unknown_websocket(house: House, opened: ExitStack) -> ClientConnection:

@@ -22,8 +22,8 @@ from stratagem.errors import PermissionDenied, RateLimited, StratagemError
 from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.admission.stream_expiry import serve_while_authenticated
 from stratagem.surfaces.serving.console_paths import LIVE_PATH, is_console_path, is_open_path
-from stratagem.surfaces.serving.request_scope import LOG_FIELDS, PRINCIPAL
-from stratagem.surfaces.serving.responses import error_response, is_of_gateway
+from stratagem.surfaces.serving.request_scope import LOG_FIELDS, PRINCIPAL, is_of_sockets
+from stratagem.surfaces.serving.responses import error_response, is_of_gateway, send_refusal
 from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = [
@@ -40,7 +40,6 @@ PUBLIC_PATHS: Final = frozenset({"/health", "/ready"})
 _SIGN_IN_PATH: Final = "/oauth/"
 WORKSPACE_HEADER: Final = "x-stratagem-workspace"
 _WORKSPACE_QUERY: Final = "workspace"
-_SOCKETS_PATH: Final = "/socket.io"
 _MCP_PATH: Final = "/mcp"
 _METRICS_PATH: Final = "/metrics"
 
@@ -127,7 +126,7 @@ class AuthenticationMiddleware:
         """Return the scope of a request with its principal, holding its quotas."""
         headers = Headers(scope=scope)
         authorization = headers.getlist("authorization")
-        if not authorization and scope["path"].startswith(_SOCKETS_PATH):
+        if not authorization and is_of_sockets(scope):
             return {**scope, PRINCIPAL: None}
         principal = await self._principal(scope, headers, authorization)
         if principal is None:
@@ -156,7 +155,7 @@ class AuthenticationMiddleware:
         quotas, identity = self._authenticator.quotas, principal.identity
         if scope["path"] == _METRICS_PATH:
             self._check_metrics(principal)
-        if scope["path"].startswith(_SOCKETS_PATH) or (
+        if is_of_sockets(scope) or (
             (_is_of_mcp(scope["path"]) and scope.get("method") == "GET")
             or scope["path"] == LIVE_PATH
         ):
@@ -203,10 +202,7 @@ class AuthenticationMiddleware:
             missing = error.details.get("reason") == "missing"
             words = challenge(where, None if missing else "invalid_token")
             response.headers["www-authenticate"] = words
-        if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
-            await response(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+        await send_refusal(response, scope, receive, send)
 
 
 def _workspace_in_query(scope: Scope) -> str | None:

@@ -23,10 +23,10 @@ from stratagem import limits
 from stratagem.surfaces.cluster.local import CLIENT_HEADER, LocalChannel
 from stratagem.surfaces.serving.request_ids import HEADER as REQUEST_HEADER
 from stratagem.surfaces.serving.request_ids import request_id
+from stratagem.surfaces.serving.request_scope import is_of_sockets
 
 __all__ = ["SocketRelay", "worker_sid"]
 
-_SOCKETS: Final = "/socket.io"
 _SEPARATOR: Final = "."
 # Hop-by-hop: each of the two connections has its own.
 _HOP_BY_HOP: Final = frozenset(
@@ -66,7 +66,7 @@ class SocketRelay:
 
     def _owner(self, scope: Scope) -> int | None:
         """Return the worker of a request, if it is another that has not relayed it already."""
-        if scope["type"] not in {"http", "websocket"} or not scope["path"].startswith(_SOCKETS):
+        if scope["type"] not in {"http", "websocket"} or not is_of_sockets(scope):
             return None
         if self._channel.slot.is_from_peer(scope):
             return None

@@ -21,13 +21,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stratagem import limits
 from stratagem.errors import RequestTimedOut, StratagemError
 from stratagem.surfaces.serving.calls import not_begun_error
+from stratagem.surfaces.serving.request_scope import is_of_sockets
 from stratagem.surfaces.serving.responses import error_response
 
 __all__ = ["Deadlines"]
 
 # Enough to send a few hundred bytes to those who take them.
 _END_SECONDS: Final = 0.3
-_SOCKETS: Final = "/socket.io"
 _GONE: Final[Message] = {"type": "http.disconnect"}
 
 
@@ -133,7 +133,7 @@ class _OpenRequest:
     @property
     def is_stream(self) -> bool:
         """Whether it is answered when there is news, or for as long as the client listens."""
-        waits = self.started or self._scope["path"].startswith(_SOCKETS)
+        waits = self.started or is_of_sockets(self._scope)
         return bool(waits and self._scope["method"] == "GET")
 
     async def receive(self) -> Message:

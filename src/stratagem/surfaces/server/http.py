@@ -313,8 +313,12 @@ def _authenticator(settings: ServerSettings, database: Database) -> Authenticato
     return Authenticator(settings, database, issuer_fetch(settings) if settings.oauth else None)
 
 
-# What uvicorn says about answers that we have ended ourselves.
-_NO_NEWS: Final = ("without completing response", "graceful shutdown exceeded")
+# What uvicorn says about answers that we have ended ourselves, and websockets that we have refused.
+_NO_NEWS: Final = (
+    "without completing response",
+    "without completing handshake",
+    "graceful shutdown exceeded",
+)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

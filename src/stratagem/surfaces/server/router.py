@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stratagem.errors import RouteNotFound
 from stratagem.surfaces.serving.console_paths import is_console_path
+from stratagem.surfaces.serving.request_scope import SOCKETS_PATH, is_of_sockets
+from stratagem.surfaces.serving.responses import error_response, is_of_gateway, send_refusal
 
 __all__ = ["SurfaceRouter"]
 
@@ -28,11 +31,22 @@ class SurfaceRouter:
         await self._surface_for(scope)(scope, receive, send)
 
     def _surface_for(self, scope: Scope) -> ASGIApp:
-        path = scope.get("path", "")
-        if scope["type"] == "websocket" or path.startswith("/socket.io"):
+        if scope["type"] == "lifespan":
+            return self._protocol
+        path = scope["path"]
+        if is_of_sockets(scope):
             return self._sockets
-        if scope["type"] == "http" and is_console_path(path):
+        if scope["type"] == "websocket":
+            return _refuse_websocket
+        if is_console_path(path):
             return self._console
-        if scope["type"] == "http" and path != "/mcp" and not path.startswith("/mcp/"):
-            return self._rest
-        return self._protocol
+        return self._protocol if path == "/mcp" or path.startswith("/mcp/") else self._rest
+
+
+async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
+    path = scope["path"]
+    error = RouteNotFound(
+        f"There is no websocket at {path}.",
+        hint=f"Socket.IO is at {SOCKETS_PATH}; the others use HTTP.",
+    )
+    await send_refusal(error_response(error, enveloped=is_of_gateway(path)), scope, receive, send)

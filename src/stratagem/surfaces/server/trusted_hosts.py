@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem.errors import HostNotAllowed, OriginNotAllowed, StratagemError
-from stratagem.surfaces.serving.responses import error_response, is_of_gateway
+from stratagem.surfaces.serving.responses import error_response, is_of_gateway, send_refusal
 
 __all__ = ["TrustedHosts", "allowed_hosts", "origins_of"]
 
@@ -67,12 +67,9 @@ class TrustedHosts:
         refusal = self._refusal(Headers(scope=scope)) if checked else None
         if refusal is None:
             await self._app(scope, receive, send)
-        elif scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
-            response = error_response(refusal, enveloped=is_of_gateway(scope["path"]))
-            await response(scope, receive, send)
         else:
-            # Before it is accepted, closing is answered with 403.
-            await send({"type": "websocket.close", "code": 1008})
+            response = error_response(refusal, enveloped=is_of_gateway(scope["path"]))
+            await send_refusal(response, scope, receive, send)
 
     def _refusal(self, headers: Headers) -> StratagemError | None:
         hosts = headers.getlist("host")

@@ -6,7 +6,15 @@ from typing import Final
 
 from starlette.types import Message, Receive, Scope
 
-__all__ = ["LARGE_ARGUMENTS", "LOG_FIELDS", "PRINCIPAL", "prepend_message", "sender_of"]
+__all__ = [
+    "LARGE_ARGUMENTS",
+    "LOG_FIELDS",
+    "PRINCIPAL",
+    "SOCKETS_PATH",
+    "is_of_sockets",
+    "prepend_message",
+    "sender_of",
+]
 
 # Who sent the request; None where no authentication is needed.
 PRINCIPAL: Final = "stratagem.principal"
@@ -14,6 +22,14 @@ PRINCIPAL: Final = "stratagem.principal"
 LOG_FIELDS: Final = "stratagem.log_fields"
 # The arguments of a tool that were taken out of a large message before it was parsed: a dict.
 LARGE_ARGUMENTS: Final = "stratagem.large_arguments"
+# Where Socket.IO is.
+SOCKETS_PATH: Final = "/socket.io"
+
+
+def is_of_sockets(scope: Scope) -> bool:
+    """Whether a request is one of Socket.IO."""
+    path: str = scope["path"]
+    return path == SOCKETS_PATH or path.startswith(f"{SOCKETS_PATH}/")
 
 
 def sender_of(scope: Scope) -> str:

@@ -9,11 +9,18 @@ from typing import Any, Final
 
 import orjson
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from stratagem.errors import TABLE, InternalFault, StratagemError
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["error_response", "is_of_gateway", "success_response", "with_gateway_codes"]
+__all__ = [
+    "error_response",
+    "is_of_gateway",
+    "send_refusal",
+    "success_response",
+    "with_gateway_codes",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +69,15 @@ def error_response(error: Exception, *, enveloped: bool, status: int | None = No
         words = f'Bearer realm="stratagem", error="insufficient_scope", scope="{scope}"'
         response.headers["www-authenticate"] = words
     return response
+
+
+async def send_refusal(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send what refuses a request, or a websocket before it is accepted."""
+    if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
+        await response(scope, receive, send)
+    else:
+        # Before it is accepted, closing is answered with 403.
+        await send({"type": "websocket.close", "code": 1008})
 
 
 def _error_body(error: StratagemError, *, enveloped: bool) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.cluster.channel import Channel
 from stratagem.surfaces.cluster.rooms import SharedRooms
 from stratagem.surfaces.serving.database import Database
-from stratagem.surfaces.serving.request_scope import PRINCIPAL
+from stratagem.surfaces.serving.request_scope import PRINCIPAL, SOCKETS_PATH
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.bounded_server import (
@@ -46,11 +46,10 @@ from stratagem.surfaces.socket.client_tools import ClientTools
 from stratagem.surfaces.socket.events import EVENTS, NOTIFICATIONS, SocketEvent
 from stratagem.surfaces.socket.socket_expiry import SocketExpiry
 
-__all__ = ["PATH", "Sockets"]
+__all__ = ["Sockets"]
 
 logger = logging.getLogger(__name__)
 
-PATH: Final = "/socket.io"
 Answer = dict[str, Any]
 Work = Callable[[str, Mapping[str, Any], Caller], Awaitable[Any]]
 
@@ -98,7 +97,7 @@ class Sockets:
 
     def application(self) -> ASGIApp:
         """Return the server as an ASGI application."""
-        app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=PATH)
+        app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=SOCKETS_PATH)
         if not self._polls:
             return WebsocketsOnly(app)
         return BoundedPosts(app, self._server.is_authenticated)
