@@ -116,17 +116,39 @@ def test_who_is_answered_and_with_what(served: Served) -> None:
     assert unknown.status_code == 404
 
 
+def make_token(database: Path, name: str, *scopes: str) -> str:
+    command = [sys.executable, "-m", "stratagem", "--db", str(database), "token", "create", name]
+    given = [word for scope in scopes for word in ("--scope", scope)]
+    made = forkserver.run([*command, *given, "--json"], capture_output=True, check=True)
+    return str(json.loads(made.stdout)["token"])
+
+
+def test_a_token_gets_fixes_only_if_it_may_use_the_debugging_memory(project: Path) -> None:
+    database = project / ".stratagem" / "stratagem.db"
+    tokens = {
+        "both": make_token(database, "both", "memory:write", "debugging:write"),
+        "memory": make_token(database, "memory", "memory:write"),
+    }
+
+    told = {}
+    with serving(database) as served:
+        for name, token in tokens.items():
+            served.client.headers["authorization"] = f"Bearer {token}"
+            client = ServedClient(project, served, f"session-of-{name}")
+            # The first is the start of a session, which the server does not answer.
+            told[name] = [client.send(step).context for step in [*client.events][1:]]
+
+    assert "pip install pyyaml" in str(told["both"])
+    assert "pip install" not in str(told["memory"])
+    assert all("make deploy-staging" in str(each) for each in told.values())
+
+
 def test_a_token_must_allow_writing(project: Path) -> None:
     database = project / ".stratagem" / "stratagem.db"
-    tokens = {}
-    for name, scope in (("writer", "memory:write"), ("reader", "memory:read")):
-        command = [sys.executable, "-m", "stratagem", "--db", str(database)]
-        made = forkserver.run(
-            [*command, "token", "create", name, "--scope", scope, "--json"],
-            capture_output=True,
-            check=True,
-        )
-        tokens[name] = json.loads(made.stdout)["token"]
+    tokens = {
+        name: make_token(database, name, scope)
+        for name, scope in (("writer", "memory:write"), ("reader", "memory:read"))
+    }
 
     with serving(database) as served:
         statuses = [

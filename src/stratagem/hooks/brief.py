@@ -135,7 +135,8 @@ def _parts(
         wanted = newest_instructions(reader, view, caller.namespace)
         yield from (pinned, still_open, _instructions(wanted, pinned + still_open))
         yield _personal_facts(settings)
-        yield _failures(runtime, caller, reader, view)
+        if settings.knows_fixes:
+            yield _failures(runtime, caller, reader, view)
 
 
 def _personal_facts(settings: HookSettings) -> list[BriefLine]:

@@ -22,9 +22,10 @@ __all__ = ["answer_event"]
 logger = logging.getLogger(__name__)
 
 
-def answer_event(client: str, text: str, runtime: Runtime) -> str:
+def answer_event(client: str, text: str, runtime: Runtime, *, knows_fixes: bool = True) -> str:
     """Return what answers a client's event, which may be its way to say nothing.
 
+    Where it is not to know of fixes, failures are neither answered nor learned from.
     Whatever goes wrong is logged and answered with nothing: a hook never gets in the way.
     """
     event = parse_event(client, text)
@@ -32,6 +33,9 @@ def answer_event(client: str, text: str, runtime: Runtime) -> str:
         return format_answer(client, "", "")
     try:
         settings = _settings_for(event, runtime.hooks_place)
+        if settings is not None and not knows_fixes:
+            off = settings.off | {"failure"}
+            settings = settings._replace(off=off, knows_fixes=False)
         context = "" if settings is None else handle_event(event, settings, runtime)
     except Exception:
         logger.exception("A hook was not answered")

@@ -87,7 +87,7 @@ class HookSettings(NamedTuple):
 
     `folder` is where the agent works, `memory` the folder of its project's memory, if it has one.
     `database` is the one that is written to; `personal` the person's own, where that is another.
-    `level` says what is masked.
+    `level` says what is masked. `knows_fixes`: whoever asks may read the fixes of failures.
     """
 
     folder: str
@@ -104,6 +104,7 @@ class HookSettings(NamedTuple):
     failure_tokens: int
     time_limit: float | None
     git_branches: bool
+    knows_fixes: bool = True
 
     def is_on(self, switch: str) -> bool:
         """Whether hooks of a kind do anything."""

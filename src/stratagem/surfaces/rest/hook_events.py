@@ -26,6 +26,7 @@ __all__ = ["ROUTE", "hook_endpoint"]
 
 ROUTE: Final = f"{HOOKS_PATH}/{{client}}"
 _SCOPE: Final = "memory"
+_SCOPE_OF_FIXES: Final = "debugging"
 
 
 def hook_endpoint(
@@ -56,7 +57,9 @@ def _answer(database: Database, client: str, body: bytes, caller: Caller) -> str
     from stratagem.hooks.server_answers import answer_event
 
     text = body.decode("utf-8", "replace")
-    return answer_event(client, text, database.runtime(caller.workspace)) or "{}"
+    runtime = database.runtime(caller.workspace)
+    knows_fixes = caller.may(_SCOPE_OF_FIXES, "write")
+    return answer_event(client, text, runtime, knows_fixes=knows_fixes) or "{}"
 
 
 def _client_of(request: Request) -> str:
