@@ -132,7 +132,11 @@ def _translate_read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise ImportRefused(f"{path} is not text in UTF-8.", file=str(path)) from error
+        raise ImportRefused(
+            f"{path} is not text in UTF-8.",
+            file=str(path),
+            hint="Nothing was imported. Save it as UTF-8, or leave it out of what is imported.",
+        ) from error
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror}.", file=str(path)) from error
 

@@ -81,6 +81,8 @@ class BranchImport:
     known: int = 0
     # Files of a folder that were not taken.
     skipped: tuple[Skipped, ...] = ()
+    # The one that everything was imported into, where it was named.
+    namespace: str | None = None
 
     @property
     def total(self) -> int:
@@ -157,7 +159,7 @@ def import_from(
     )
     work = _Import(foundation, caller, preview=preview)
     total = work.check(source, progress)
-    done = BranchImport(str(path), source.format, caller.branch, preview)
+    done = BranchImport(str(path), source.format, caller.branch, preview, namespace=namespace)
     for batch in _batches(source.drafts(lambda _done, _total: None)):
         done = done.plus(work.take(batch))
         progress(done.total, total, "importing")

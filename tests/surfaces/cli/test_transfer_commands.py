@@ -27,6 +27,23 @@ def test_a_branch_goes_out_and_comes_in_elsewhere(filled: Cli, tmp_path: Path) -
     assert other("import", "out.jsonl").endswith("1 entry unchanged, 1 event known already.\n")
 
 
+def test_an_import_into_a_namespace_says_so(filled: Cli, tmp_path: Path) -> None:
+    filled("export", "out.jsonl")
+
+    said = Cli(tmp_path / "other.db")("import", "out.jsonl", "--namespace", "copy")
+
+    assert "into default, namespace 'copy': 1 new entry" in said
+
+
+def test_a_note_in_another_encoding_is_refused_with_what_to_do(cli: Cli) -> None:
+    Path("notes").mkdir()
+    Path("notes/a.md").write_bytes("Ålesund".encode("latin-1"))
+
+    said = cli.refused("import", "notes", code=2)
+
+    assert "Save it as UTF-8, or leave it out" in said
+
+
 def test_a_dry_run_writes_nothing(filled: Cli, tmp_path: Path) -> None:
     filled("export", "out.jsonl")
     other = Cli(tmp_path / "other.db")

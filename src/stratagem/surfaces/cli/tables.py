@@ -350,9 +350,11 @@ def show_import(console: Console, answer: Answer, counted: Iterable[tuple[str, s
     verb = "Would import" if answer["preview"] else "Imported"
     parts = [f"{plural(answer[name], noun)}{more}" for name, noun, more in counted if answer[name]]
     what = ", ".join(parts) or "nothing"
+    place = answer["branch"]
+    if namespace := answer.get("namespace"):
+        place += f", namespace {namespace!r}"
     console.print(
-        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
-        soft_wrap=True,
+        f"{verb} {answer['file']} ({answer['format']}) into {place}: {what}.", soft_wrap=True
     )
     show_skipped(console, answer)
 
