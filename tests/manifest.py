@@ -245,6 +245,7 @@ MANIFEST: dict[str, str] = {
     "search:by-time": "Who asks about a time is told what lists by time.",
     "search:absent-names": "Names of a query that no text has are said beside the hits.",
     "search:earlier": "A search names an entry that said earlier what is asked for.",
+    "search:other-branch": "A search names another branch that has what is asked for.",
     "search:lexical": "Without an embedder a search says that it is lexical.",
     "search:score": "Scores lie between zero and one, and each says how well its hit matches.",
     "search:floor": "A query about nothing stored finds nothing; `min_score` sets the floor.",

@@ -212,6 +212,27 @@ def test_no_earlier_version_is_named_that_is_not_to_be_shown(call: Call) -> None
     assert "earlier" not in call.search(query="is Stripe a zebra")["note"]
 
 
+@proves("search:other-branch")
+def test_what_another_branch_has_is_named_with_that_branch(call: Call) -> None:
+    for name in ("trial", "gone"):
+        call.branch(action="fork", name=name)
+        call.store(key="zoo", value="The quokka opens at nine", branch=name)
+    call.branch(action="delete", name="gone")
+    logged = call.log(event="note", data="wombats sleep until noon", branch="trial")["sequence"]
+    moment = call.store(key="zoo", value="closed", namespace="other")["version"]
+
+    note = call.search(query="when does the quokka open")["note"]
+
+    assert note.endswith(
+        "On the branch 'trial' 'zoo' matches better: strata_recall with key 'zoo' and namespace "
+        "'default' and branch 'trial' shows it."
+    )
+    assert f"'@{logged}'" in call.search(query="wombats")["note"]
+    assert "trial" not in call.search(query="quokka", as_of=f"@{moment}")["note"]
+    assert "trial" not in call.search(query="quokka", namespace="other")["note"]
+    assert "note" not in call.search(query="quokka", branch="trial")
+
+
 @proves("search:earlier")
 @pytest.mark.parametrize(
     ("query", "says_so"),

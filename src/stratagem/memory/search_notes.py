@@ -36,6 +36,7 @@ __all__ = [
     "say_found_without",
     "say_kinds_that_match",
     "say_no_match",
+    "say_on_branch",
     "say_period",
 ]
 
@@ -160,6 +161,12 @@ def say_earlier(key: str, namespace: str, branch: str | None, *, is_hit: bool) -
     if is_hit:
         return f"{key!r} was changed: {history} shows what it said before."
     return f"An earlier version of {key!r} matches better: {history} shows it."
+
+
+def say_on_branch(key: str, namespace: str, branch: str) -> str:
+    """Say that another branch shows what matches better, and what reads it."""
+    read = f"strata_recall with key {key!r} and namespace {namespace!r} and branch {branch!r}"
+    return f"On the branch {branch!r} {key!r} matches better: {read} shows it."
 
 
 def has_word(query: str) -> bool:

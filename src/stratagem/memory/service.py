@@ -81,6 +81,7 @@ from stratagem.memory.search_notes import (
     say_found_without,
     say_kinds_that_match,
     say_no_match,
+    say_on_branch,
     say_period,
 )
 from stratagem.memory.standing import STANDING
@@ -103,9 +104,9 @@ from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
 
 if TYPE_CHECKING:
-    from stratagem.memory import earlier_versions, hits, near_words
+    from stratagem.memory import hidden_answers, hits, near_words
 else:
-    earlier_versions = defer("stratagem.memory.earlier_versions")
+    hidden_answers = defer("stratagem.memory.hidden_answers")
     hits = defer("stratagem.memory.hits")
     near_words = defer("stratagem.memory.near_words")
 
@@ -445,8 +446,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         rarity: Mapping[str, float],
         page: hits.Page,
     ) -> str | None:
-        """Say which earlier version of an entry answers better, or may have been asked for."""
-        found = earlier_versions.find_earlier_version(
+        """Say what is hidden and answers better, or which entry said before what is asked for."""
+        found = hidden_answers.find_hidden_answer(
             reader,
             self._views,
             view,
@@ -454,13 +455,18 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             page,
             index=self._foundation.index,
             namespace=scope.namespace,
+            other_branches=scope.as_of is None,
         )
         branch = None if scope.branch == self._caller.branch else scope.branch
-        if found is not None and found.key is not None:
-            return say_earlier(found.key, found.space.namespace, branch, is_hit=False)
-        if not earlier_versions.asks_what_was(scope.query):
+        if found is not None:
+            event = found.event
+            key = f"@{event.sequence}" if event.key is None else event.key
+            if found.branch is not None:
+                return say_on_branch(key, event.space.namespace, found.branch)
+            return say_earlier(key, event.space.namespace, branch, is_hit=False)
+        if not hidden_answers.asks_what_was(scope.query):
             return None
-        hit = earlier_versions.find_changed_hit(reader, view, page.hits)
+        hit = hidden_answers.find_changed_hit(reader, view, page.hits)
         if hit is None or hit.key is None:
             return None
         return say_earlier(hit.key, hit.namespace, branch, is_hit=True)
