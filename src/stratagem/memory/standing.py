@@ -108,6 +108,7 @@ _THE: Final = r"the (?!oxford|metric|imperial|passive|active|first|second|presen
 _LEAD: Final = (
     r"(?:(?:please|and|so|also|but|ok(?:ay)?|thanks|thank you|you (?:should|must|need to)"
     r"|by the way|btw|oh|hey|hi|hello|well|actually|in general|as a rule|one more thing"
+    r"|(?:additionally|alright|cool|generally|great|no(?:pe)?|perfect|seriously|sure|yeah|yes)(?=,)"
     r"|just so you know|fyi|reminder|note|remember to|be sure to"
     r"|as (?:i|we)(?:['’]ve)?(?: already)? (?:mentioned|said|told you|wrote)(?: before| earlier)?"
     r"),? ){0,3}"
@@ -242,11 +243,12 @@ _PREFERENCE_PATTERN: Final = deferred_pattern(_PREFERENCE, re.IGNORECASE)
 # The letters that an instruction begins with.
 _FIRST_WORDS: Final = frozenset({
     *(deed.partition("-")[0] for deed in _DEEDS.split("|")), *_LANGUAGES.split("|"),
-    "across", "actually", "also", "always", "and", "any", "as", "at", "back", "btw", "but", "by",
-    "don", "each", "enough", "every", "for", "forget", "from", "fyi", "go", "going", "hello",
-    "henceforth", "hey", "hi", "i", "in", "just", "never", "next", "no", "note", "oh", "ok", "okay",
-    "on", "one", "please", "quit", "reminder", "so", "switch", "thank", "thanks", "unless", "well",
-    "when", "whenever", "with", "within", "you",
+    "across", "actually", "additionally", "alright", "also", "always", "and", "any", "as", "at",
+    "back", "btw", "but", "by", "cool", "don", "each", "enough", "every", "for", "forget", "from",
+    "fyi", "generally", "go", "going", "great", "hello", "henceforth", "hey", "hi", "i", "in",
+    "just", "never", "next", "no", "nope", "note", "oh", "ok", "okay", "on", "one", "perfect",
+    "please", "quit", "reminder", "seriously", "so", "sure", "switch", "thank", "thanks", "unless",
+    "well", "when", "whenever", "with", "within", "yeah", "yes", "you",
 })  # fmt: skip
 # One of each list is in whatever the patterns find, in small letters. Looking for them takes a
 # tenth of the time, for every text that is written; most texts have none of the hints.

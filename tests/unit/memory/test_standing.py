@@ -24,6 +24,9 @@ STANDING = [
     "The user prefers dark mode",
     "I'd rather not fly",
     "i hate it when tests sleep",
+    "No, never push to main.",
+    "Yes, always ask me first.",
+    "Great, from now on call me Max.",
 ]
 SAID_ONCE = [
     "Always here to help!",
@@ -32,6 +35,9 @@ SAID_ONCE = [
     "It's one of my favorite cities.",
     "The ferry always leaves at nine.",
     "Did you ever prefer tea?",
+    "No, I never said that.",
+    "Yes, always works for me.",
+    "Great, always a pleasure.",
     "",
 ]
 
