@@ -83,6 +83,17 @@ def test_a_fork_from_a_past_moment_shows_that_moment(call: Call) -> None:
     assert call.keys("then", branch="old") == ["k"]
 
 
+@proves("branch:fork-past")
+def test_a_fork_from_before_its_parent_says_that_it_is_empty(call: Call) -> None:
+    call.store(key="k", value=1)
+
+    answer = call.branch(action="fork", name="old", as_of="2001-01-01")
+
+    assert answer["note"].startswith("There was no branch 'default' yet: it was begun at ")
+    assert answer["note"].endswith(" and is shown as empty.")
+    assert "note" not in call.branch(action="fork", name="new")
+
+
 @proves("branch:create")
 def test_a_created_branch_is_empty(call: Call) -> None:
     call.store(key="k", value="fjord")

@@ -269,6 +269,14 @@ def test_a_miss_names_near_keys_and_other_namespaces(call: Call) -> None:
 
 
 @proves("recall:near")
+def test_of_namespaces_with_a_key_those_with_a_similar_name_come_first(call: Call) -> None:
+    for name in ("lab", "alpha", "beta", "delta"):
+        call.store(key="host", value=name, namespace=name)
+
+    assert call.recall(key="host", namespace="labs")["elsewhere"] == ["lab", "delta", "beta"]
+
+
+@proves("recall:near")
 def test_a_miss_names_the_branches_that_show_the_key(call: Call) -> None:
     for name in ("trial", "done", "gone"):
         call.branch(action="fork", name=name)

@@ -149,6 +149,7 @@ def test_no_word_of_another_branch_namespace_or_time_is_suggested(call: Call) ->
         ("is the deadline in netTotal?", "No text that can be searched has 'netTotal'."),
         ("the deadline of PayDay", "No text that can be searched has 'PayDay'."),
         ("the deadline of TM-15", None),
+        ("the deadline on a Monday in November", None),
         ("deadline for IT and the due date", None),
         ("Project Deadline And Due Date", None),
     ],

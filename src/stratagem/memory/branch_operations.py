@@ -118,10 +118,10 @@ class BranchOperations(BoundSystem):
                 raise BranchExists(
                     f"There is a branch named {chosen!r} already.", field="name", branch=chosen
                 )
-            origin, sequence = None, 0
+            origin, sequence, note = None, 0, None
             if parent is not None:
                 view = self._views.view(transaction, parent, as_of)
-                origin = view.branch
+                origin, note = view.branch, _note_unborn(transaction, view)
                 sequence = min(view.limit, transaction.log.head().sequence)
             made = transaction.branches.create(chosen, parent=origin, fork_sequence=sequence)
             transaction.branches.lineage(made)
@@ -131,7 +131,7 @@ class BranchOperations(BoundSystem):
                 "created": moments.iso(transaction.at),
                 "parent": parent,
                 "forked_at": sequence if origin else None,
-            }
+            } | ({"note": note} if note else {})
 
         arguments = {"name": name, "parent": parent, "as_of": as_of}
         answer = self._foundation.write(

@@ -31,6 +31,8 @@ __all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys"]
 
 _NEAR_MAX: Final = 5
 _ELSEWHERE_MAX: Final = 3
+# A namespace is often misspelt: of so many that have the key, those with a similar name come first.
+_ELSEWHERE_READ: Final = 50
 # A key is looked for on so many other branches, the newest first.
 _BRANCHES_READ: Final = 50
 _FIELDS_MAX: Final = 20
@@ -80,11 +82,13 @@ class Misses(BoundSystem):
             elif not versions:
                 miss.branches = _other_branches(reader, view, space, key) or None
             near = list(near_keys(reader.listing, view, space, key))
-            others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
+            others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_READ)
             miss.id_of = self._kind_with_id(reader, view, key)
             self._explain_number(reader, miss, view, path)
         miss.near = near or None
-        miss.elsewhere = [name for name in others if name != where] or None
+        others = [name for name in others if name != where]
+        alike = nearest(where, others, _ELSEWHERE_MAX)
+        miss.elsewhere = list(dict.fromkeys([*alike, *others]))[:_ELSEWHERE_MAX] or None
         return miss
 
     def _kind_with_id(self, reader: Reader, view: View, key: str) -> Any:

@@ -45,6 +45,12 @@ _PASSAGES_READ: Final = 20
 # Among the rarer words of a vocabulary are misspelt ones that many write.
 _WELL_KNOWN_RANK: Final = 25_000
 _WORD: Final = re.compile(r"[^\W\d_]++")
+# Names of days, which texts have in numbers, too.
+_CALENDAR: Final = frozenset({
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
+    "Saturday", "Sunday",
+})  # fmt: skip
 # A name, and not where a sentence begins.
 _NAME: Final = re.compile(r"(?<=[^.!?:\s]\s)[A-Z][^\W\d_]++")
 # A code or an identifier, between the marks of its sentence: at most 64 characters.
@@ -133,7 +139,7 @@ def find_absent_words(query: str, absent: set[str], embedder: Embedder | None) -
             if len(word) >= _NAME_CHARS_MIN
             and not any(word in code for code in codes)
             and absent >= set(analysis.query_terms(word))
-            and ((are_names and word in names) or not _is_in_use(word, embedder))
+            and ((are_names and word in names - _CALENDAR) or not _is_in_use(word, embedder))
         ),
     ][:_WORDS_MAX]
 

@@ -235,7 +235,8 @@ def _say_fork(answer: Mapping[str, Any]) -> str:
     origin = f" from {answer['parent']!r} at @{answer['forked_at']}" if "parent" in answer else ""
     work = advise(f'strata_branch with action "switch" and name {name!r}')
     verb = "Forked" if origin else "Created the empty branch"
-    return f"{verb} {name!r}{origin}. You stay where you are: {work} works on it."
+    said = f"{verb} {name!r}{origin}. You stay where you are: {work} works on it."
+    return with_note([said], answer)
 
 
 def _say_delete(answer: Mapping[str, Any]) -> str:
