@@ -104,6 +104,14 @@ _EXIT_CODE: Final = re.compile(
     r"(?:^|\n)(?:Exit code:? |Exit Code: |Process exited with code |"
     r"Command exited with code |\(exit code: )(\d{1,3})\b"
 )
+# What Codex and Gemini CLI write above and below what a command printed.
+_ABOVE: Final = re.compile(
+    r"(?:(?:Exit code|Wall time|Chunk ID|Process exited with code|Total output lines"
+    r"|Original token count)\b[^\n]*+\n)++Output:\n"
+    r"|(?:Command: (?s:.{0,4000}?)\nDirectory: [^\n]*+\n)?"
+    r"(?:Output|Stdout): (?:\(empty\)\nStderr: )?"
+)
+_BELOW: Final = ("Error: (none)", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group ")
 # How a patch of Codex begins.
 _PATCH: Final = "*** Begin Patch"
 _WEB_TOOLS: Final = re.compile(r"(?i)web|fetch|browse|http|url")
@@ -159,6 +167,15 @@ class HookEvent(NamedTuple):
             # Codex passes ["bash", "-lc", "…"].
             given = given[-1] if given else ""
         return given if isinstance(given, str) else ""
+
+    @property
+    def error(self) -> str:
+        """The output of a failure without what the client writes above and below it."""
+        above = _ABOVE.match(self.output)
+        first, *more = self.output[above.end() if above else 0 :].rsplit("\n", _ADDED_LINES)
+        while more and more[-1].startswith(_BELOW):
+            more.pop()
+        return "\n".join([first, *more])
 
     @property
     def of_web(self) -> bool:

@@ -126,7 +126,7 @@ def _incidents(cards: Sequence[FixCard]) -> list[str]:
 
 def _known_fixes(event: HookEvent, settings: HookSettings) -> tuple[str, list[FixCard]]:
     """Return the environment that fixes were ranked for, and those for a failure, best first."""
-    error = _without_colours(strip_marked(event.output)[-_ERROR_CHARS_MAX:])
+    error = _without_colours(strip_marked(event.error)[-_ERROR_CHARS_MAX:])
     branch = memory_branch(settings)
     path = cards_path(settings.database, branch)
     about, cards = read_cards(path, error)
@@ -208,7 +208,7 @@ def _show(
             "lookup_id": lookup_id,
             "solution_id": card.solution_id,
             "incident_id": card.incident_id,
-            "query": mask_ends(strip_marked(event.output), _QUERY_CHARS, settings),
+            "query": mask_ends(strip_marked(event.error), _QUERY_CHARS, settings),
             "fingerprint": card.fingerprint,
             "env_bucket": bucket,
             "promised": card.reliability,

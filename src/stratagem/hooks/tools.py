@@ -105,7 +105,7 @@ def note_failure(event: HookEvent, settings: HookSettings, files: SessionFiles, 
     """
     key = command_key(event, settings)
     if key:
-        error = mask_ends(strip_marked(event.output), _ERROR_CHARS, settings)
+        error = mask_ends(strip_marked(event.error), _ERROR_CHARS, settings)
         files.note("failed", command=key, error=error, **fix)
 
 

@@ -372,6 +372,44 @@ def test_a_failure_is_what_the_client_says_and_not_what_was_read(
     assert event.failed is failed
 
 
+@pytest.mark.parametrize(
+    ("client", "result"),
+    [
+        ("codex", "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n{said}"),
+        ("codex", "Chunk ID: 1\nWall time: 0.1 s\nProcess exited with code 1\nOutput:\n{said}"),
+        (
+            "gemini",
+            "Command: make\nDirectory: (root)\nOutput: {said}\nError: (none)\nExit Code: 1",
+        ),
+        (
+            "gemini",
+            "Command: a\nb\nDirectory: (root)\nStdout: (empty)\nStderr: {said}\nExit Code: 1\nSignal: 9",
+        ),
+        ("gemini", "Output: {said}\nExit Code: 1\nProcess Group PGID: 42"),
+        ("claude-code", "{said}"),
+    ],
+)
+def test_an_error_is_read_without_what_the_client_writes_around_it(
+    client: str, result: str
+) -> None:
+    said = "Something went badly wrong\nin step two"
+    told = result.format(said=said)
+    given = {
+        "hook_event_name": "AfterTool" if client == "gemini" else "PostToolUse",
+        "session_id": "one",
+        "tool_name": "Shell",
+        "tool_input": {"command": "make"},
+        "tool_response": {"llmContent": told} if client == "gemini" else told,
+    }
+
+    event = parse_event(client, json.dumps(given))
+
+    assert event is not None
+    assert event.failed is (told != said)
+    assert event.error == said
+    assert event.output == told
+
+
 def test_a_patch_of_codex_is_an_edit_and_no_command(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-import yaml\n+import json\n*** End Patch"
     given = {
