@@ -19,7 +19,12 @@ from stratagem.gateway.calls.answers import (
 )
 from stratagem.gateway.calls.work_service import WorkService
 from stratagem.gateway.learning_operations import OPERATIONS as CORRECTIONS
-from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun, StepReport
+from stratagem.gateway.pipelines.answers import (
+    PipelinePreview,
+    PipelineRun,
+    StepPreview,
+    StepReport,
+)
 from stratagem.gateway.registry.answers import ToolRegistration
 from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
@@ -61,7 +66,7 @@ def _say_cancelled(answer: CancelledWork) -> str:
 def _say_result(answer: CallAnswer) -> str:
     if answer.get("running"):
         return _say_started(answer["executionId"])
-    text = orjson.dumps(answer["result"]).decode()
+    text = _as_json(answer["result"])
     notes = answer["metadata"]
     correction = notes.get("correction")
     # Whoever is not told what was changed makes the same mistake again.
@@ -74,7 +79,8 @@ def _say_batch(answer: BatchAnswer) -> str:
     if answer.get("running"):
         return _say_started(answer["executionId"])
     lines = [
-        f"{each['toolName']}: {'ok' if each['success'] else _say_error(each['error'])}"
+        f"{each['toolName']}: "
+        + (_as_json(each["result"]) if each["success"] else _say_error(each["error"]))
         for each in answer["results"]
     ]
     return "\n".join([f"{answer['succeeded']} of {answer['total']} worked.", *lines])
@@ -89,20 +95,29 @@ def _say_pipeline(answer: PipelineRun | PipelinePreview | ToolRegistration) -> s
     if "steps" not in answer:
         return say_registered(answer)
     if "valid" in answer:
-        worked = answer["valid"]
-        lines = [f"{each['id']}: planned" for each in answer["steps"]]
-    elif answer.get("running"):
+        planned = ["It can run." if answer["valid"] else "It cannot run as it is."]
+        return "\n".join([*planned, *map(_say_planned, answer["steps"])])
+    if answer.get("running"):
         return _say_started(answer["runId"])
-    else:
-        worked = answer["success"]
-        lines = [_say_step(each) for each in answer["steps"]]
-    return "\n".join(["It worked." if worked else "It did not work.", *lines])
+    lines = [_say_step(each) for each in answer["steps"]]
+    if answer["output"] is not None:
+        lines.append(f"Output: {_as_json(answer['output'])}")
+    return "\n".join(["It worked." if answer["success"] else "It did not work.", *lines])
+
+
+def _say_planned(step: StepPreview) -> str:
+    return " ".join([f"{step['id']}: planned", *step["problems"]])
 
 
 def _say_step(step: StepReport) -> str:
     line = f"{step['id']}: {step['status']}"
-    error = step.get("error")
+    failed = [each["error"] for each in step.get("items", ()) if "error" in each]
+    error = step.get("error") or next(iter(failed), None)
     return f"{line}, {error['code']} {error['message']}" if error else line
+
+
+def _as_json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _say_help(answer: ToolHelp) -> str:

@@ -127,9 +127,10 @@ async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode:
     assert "n (number, required) A number" in text_of(helped)
     assert called.structured_content is not None
     assert called.structured_content["result"]["result"] == 8
-    assert text_of(batch).startswith("1 of 2 worked.")
+    assert text_of(batch).startswith('1 of 2 worked.\ndouble: {"result":2')
     assert piped.structured_content is not None
     assert piped.structured_content["output"]["result"] == 20
+    assert 'finished\nOutput: {"result":20' in text_of(piped)
 
 
 @pytest.mark.parametrize(
