@@ -9,7 +9,7 @@ checked against these schemas alone, so that nothing has to build models when it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
@@ -85,6 +85,11 @@ OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL, TIM
 _SHOWN_CHARS_MAX: Final = 100
 # The similarity from which on a word may be a slip for an allowed one: `remove` is not `restore`.
 _NEAR_CHOICE: Final = 0.7
+# The same for names, and for those that may as well be arguments of a tool.
+_NEAR_NAME: Final = 0.6
+_SURE_NAME: Final = 0.8
+# The parameter that holds what a tool is called with.
+_ARGUMENTS: Final = "arguments"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "1", "yes", "on", 1), True),
@@ -568,11 +573,15 @@ class _Check:
         name: str,
         declared: Mapping[str, Schema],
         place: tuple[str | int, ...],
-        given: Iterable[str],
+        given: Collection[str],
     ) -> ValidationFailed:
         known = [python_name(each) if "_" in name else each for each in declared]
         meant = [each for each, schema in declared.items() if name in schema.get(ALIASES, ())]
-        near = meant or _near_words(name, known, n=2)
+        # Of a call of a tool: what is no parameter is mostly an argument of the tool.
+        is_argument = _ARGUMENTS in declared and _ARGUMENTS not in given
+        near = meant or _near_words(
+            name, known, n=2, cutoff=_SURE_NAME if is_argument else _NEAR_NAME
+        )
         where = _path(place)
         said = (
             f"`{where}` of {self._operation} has no field `{name}`."
@@ -591,6 +600,8 @@ class _Check:
             hint = f"{names} `{meant[0]}`, which takes one value: send only `{meant[0]}`."
         elif near:
             hint = f"Did you mean {' or '.join(near)}?"
+        elif is_argument:
+            hint = f"What the tool takes goes into `{_ARGUMENTS}`. It takes: {', '.join(known)}."
         else:
             hint = f"It takes: {', '.join(known)}." if known else "It takes none."
         return ValidationFailed(said, **_where((*place, name)), hint=hint)
@@ -811,7 +822,7 @@ def _show(value: object) -> str:
         return f"{type(value).__name__} too large to show"
 
 
-def _near_words(word: str, known: list[str], *, n: int, cutoff: float = 0.6) -> list[str]:
+def _near_words(word: str, known: list[str], *, n: int, cutoff: float = _NEAR_NAME) -> list[str]:
     """Return the known words that are most like one."""
     from difflib import get_close_matches
 

@@ -96,3 +96,20 @@ def test_a_list_of_texts_as_json_is_a_list_where_one_text_would_do_too() -> None
     )["steps"]
 
     assert steps == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({"toolName": "calculator", "text": "2"}, "What the tool takes goes into `arguments`."),
+        ({"toolname": "calculator"}, "Did you mean toolName?"),
+        ({"toolName": "calculator", "text": "2", "arguments": {}}, "Did you mean context?"),
+    ],
+)
+def test_what_a_tool_takes_is_asked_for_under_arguments(
+    db: Stratagem, arguments: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        db.call("tool_execute", arguments)
+
+    assert refused.value.hint.startswith(hint)
