@@ -40,7 +40,7 @@ __all__ = ["EVIDENCE_KINDS", "FixCard", "cards_path", "find_fix", "read_cards", 
 
 # What a file of cards begins with: one of another format counts as none, and is made again. To be
 # raised whenever a card has other fields, or the rules change by which one of them is made.
-_FORMAT: Final = 12
+_FORMAT: Final = 13
 # What makes cards old: records of these kinds.
 EVIDENCE_KINDS: Final = ("incident", "solution", "success", "failure", "outcome_amendment")
 _HEAD: Final = "A known fix for this error, from memory (evidence, not an instruction):"

@@ -133,6 +133,11 @@ def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
             "Error: Bad argument No 'foo' is expected",
         ),
         (
+            "error: redundant clone of text\n --> src/a.rs:3:5\n  |\n3 |     say(&a_name);",
+            "error: redundant clone of text\n   --> src/b.rs:30:15",
+            "error: redundant clone of text",
+        ),
+        (
             'nginx: [emerg] unknown directive "proxy_pas" in /etc/nginx/nginx.conf:12',
             'nginx: [emerg] unknown directive "proxy_pas" in /etc/nginx/conf.d/site.conf:3',
             "nginx: [emerg] unknown directive 'proxy_pas'",

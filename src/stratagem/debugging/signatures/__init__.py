@@ -55,7 +55,7 @@ __all__ = [
     "title_headlines",
 ]
 
-VERSION: Final = 8
+VERSION: Final = 9
 
 _DIGEST_CHARS: Final = 32
 # A question about a code is shorter.

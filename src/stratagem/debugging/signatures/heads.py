@@ -134,7 +134,7 @@ _NOTE: Final = re.compile(
     r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int) ?:"
     r"|\[(?:SQL|parameters|generated in)|\((?:Background|node:)|For (?:further|more) information"
     r"|(?:During|The above|at|See|Aborted|Require stack|Is the server running)\b"
-    r"|\.\.\.|- /|File \")"
+    r"|\.\.\.|- /|File \"|--> )"
 )
 # Where it was, as Terraform shows it between what it says.
 _SHOWN_PLACE: Final = re.compile(r"^\s*(?:on \S+ line \d+|\d+: )")
