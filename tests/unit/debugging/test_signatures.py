@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stratagem.debugging.signatures import VERSION, find_error, fingerprint, headline, signature
 from stratagem.redaction import mask
+from stratagem.storage.sqlite import format as sqlite_format
 from tests.unit.debugging.causes_managed import MANAGED
 from tests.unit.debugging.causes_native import NATIVE
 from tests.unit.debugging.causes_services import SERVICES
@@ -374,10 +375,14 @@ def test_a_fingerprint_is_short_and_says_its_version() -> None:
 
 
 def test_a_change_of_the_rules_raises_the_version() -> None:
-    """These are stored. Where one of them changes, so must `VERSION`, and then these."""
+    """These are stored. Where one of them changes, so must `VERSION`, and then these.
+
+    Read models have them too, and are made anew where their version is raised.
+    """
     known = {text: fingerprint(text) for text in (SAMPLES[0], SAMPLES[4], SAMPLES[11])}
 
     assert VERSION == 9
+    assert sqlite_format.READ_MODELS_VERSION >= 17
     assert list(known.values()) == [
         "9:8b11123bbbf729d3b48fe746221bedef",
         "9:dea97f536b1b62a5ba105fc21ff4e1cc",

@@ -19,7 +19,8 @@ meet.
 
 Two promises hold for every text: a signature is its own signature, so that stored ones can be
 compared with new ones; and the time is linear in the length of the text. A change to any rule
-gives the same errors other signatures: it raises `VERSION`, and stored errors are processed again.
+gives the same errors other signatures: it raises `VERSION`, and stored errors are processed again;
+and it raises the versions of the read models of the stores, which have the signatures.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "begin", "check_read_models", "ente
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
-READ_MODELS_VERSION = 14
+READ_MODELS_VERSION = 15
 _ONLINE = "-- online"
 # How often a process looks whether another has migrated.
 _LOCK_SECONDS = 0.05

@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "READ_MODELS_FORMAT", "Content", "DirectReader", "Unreadabl
 
 # As `format` has them; a test compares.
 FORMAT: Final = 4
-READ_MODELS_FORMAT: Final = 16
+READ_MODELS_FORMAT: Final = 17
 _FACET_MARK: Final = "\x01"
 _SQL: Final = os.path.join(os.path.dirname(__file__), "sql", "direct_queries.sql")
 # Readers wait for nobody, except where a file is being recovered after a crash.

@@ -17,7 +17,7 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "check_format"]
 
 VERSION: Final = max(number for number, _ in migrations())
 # Raised with every change to read_models.sql or to what is written into them.
-READ_MODELS_VERSION: Final = 16
+READ_MODELS_VERSION: Final = 17
 
 
 def check_format(version: int, read_models: int | None, path: str) -> None:
