@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
@@ -121,6 +122,28 @@ def test_a_server_without_a_file_can_say_so(tmp_path: Path) -> None:
 
     assert response.status_code == 503
     assert response.json() == {"status": "unready", "error": "database_corrupt"}
+
+
+def test_a_server_that_is_told_twice_to_stop_says_nothing_of_it(tmp_path: Path) -> None:
+    with serving(tmp_path / "twice.db") as running:
+        said = running.log.read_text("utf-8")
+        running.process.terminate()
+        # It takes no connections any more, and is about to end what is open.
+        eventually(lambda: is_closed(running.url))
+        running.process.terminate()
+        running.process.wait(timeout=30)
+
+        assert running.log.read_text("utf-8") == said
+
+
+def is_closed(url: str) -> bool:
+    """Whether nobody takes connections at an address."""
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname, parts.port), timeout=5).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_the_systemd_unit_is_sound(tmp_path: Path) -> None:
