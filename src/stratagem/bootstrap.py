@@ -22,12 +22,14 @@ from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import asyncio, defer
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.engine.events import Draft, Head
+from stratagem.engine.likeness import nearest
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Kinds, RecordKind
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
     BranchExists,
     DatabaseCorrupt,
+    DatabaseNotFound,
     InvalidInput,
     NotInTransaction,
     ServiceUnavailable,
@@ -60,6 +62,7 @@ from stratagem.places import (
     check_place,
     check_there,
     database_path,
+    display_place,
     is_address,
     local_zone,
     personal_path,
@@ -110,6 +113,7 @@ __all__ = [
     "mark_copy",
     "now",
     "open_store",
+    "require_database",
     "rescue",
     "scratch_folder",
     "start",
@@ -800,6 +804,37 @@ def workspaces(database: str) -> list[str]:
     from stratagem.storage.postgres.workspaces import workspaces as held
 
     return held(address)
+
+
+def require_database(
+    place: str,
+    *,
+    other: str = "Name another with --db.",
+    creation: str = "The first write creates one.",
+) -> None:
+    """Refuse to read a file or a workspace that is not there; what is named alike is suggested.
+
+    `other` and `creation` say how the caller names another one, and creates one.
+
+    Raises:
+        DatabaseNotFound: There is none.
+        StratagemError: The server does not answer.
+    """
+    if not is_address(place):
+        check_there(place, other=other, creation=creation)
+        return
+    address, _, workspace = place.partition("#")
+    name, there = workspace or DEFAULT, workspaces(address)
+    if name in there:
+        return
+    near = nearest(name, there, len(there))
+    named = f"Did you mean {' or '.join(map(repr, near))}?" if near else other
+    raise DatabaseNotFound(
+        f"{display_place(address)} has no workspace {name!r}.",
+        path=display_place(place),
+        similar=near,
+        hint=f"{named} {creation}",
+    )
 
 
 def has_workspace(address: str) -> bool:

@@ -191,14 +191,27 @@ def check_there(
     """
     if is_there(place):
         return
-    near = _near_files(Path(place))
+    is_folder = Path(place).is_dir()
+    near = _databases_in(Path(place)) if is_folder else _near_files(Path(place))
     named = f"Did you mean {' or '.join(near)}?" if near else other
+    if is_folder:
+        raise DatabaseNotFound(
+            f"{place} is a folder, and a database is a file.", path=place, similar=near, hint=named
+        )
     raise DatabaseNotFound(
         f"There is no database at {place}.",
         path=place,
         similar=near,
         hint=f"{named} {creation}",
     )
+
+
+def _databases_in(folder: Path) -> list[str]:
+    """Return what is named like a database in a folder."""
+    try:
+        return sorted(str(each) for each in folder.glob("*.db") if each.is_file())[:_NEAR_MAX]
+    except OSError:
+        return []
 
 
 def _near_files(place: Path) -> list[str]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, NoR
 
 from stratagem import limits
 from stratagem.answers import whole
-from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.bootstrap import Runtime, Settings, require_database, start
 from stratagem.display import html_table
 from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import check
-from stratagem.places import check_there
+from stratagem.places import is_address
 from stratagem.schemas import method_schema
 from stratagem.sdk.developer_groups import DeveloperGroups
 from stratagem.sdk.generated.memory import MemoryMethods
@@ -44,7 +44,7 @@ __all__ = [
     "open_database",
     "open_runtime",
     "own_caller",
-    "require_database",
+    "require_there",
 ]
 
 ServiceT = TypeVar("ServiceT", bound=BoundSystem)
@@ -295,7 +295,7 @@ def open_database(
     `db.bundle`.
     """
     if not create:
-        require_database(path)
+        require_there(path, workspace)
     settings = Settings(
         check_path(path),
         durability=durability,
@@ -310,15 +310,17 @@ def open_database(
     return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))
 
 
-def require_database(path: str | PathLike[str]) -> None:
+def require_there(path: str | PathLike[str], workspace: str) -> None:
     """Refuse to open a database that is not there.
 
     Raises:
         DatabaseNotFound: There is none.
     """
-    check_there(
-        check_path(path),
-        other="Give another path.",
+    place = check_path(path)
+    named = is_address(place) and "#" not in place
+    require_database(
+        f"{place}#{workspace}" if named else place,
+        other="Give another path." if not is_address(place) else "Give another workspace.",
         creation="Without create=False it is created.",
     )
 

@@ -31,7 +31,7 @@ from stratagem.sdk.embedded import (
     check_path,
     open_runtime,
     own_caller,
-    require_database,
+    require_there,
 )
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
@@ -297,7 +297,7 @@ def open_async(
     Awaiting it opens the database too; close that yourself. See `open` for the parameters.
     """
     if not create:
-        require_database(path)
+        require_there(path, workspace)
     settings = Settings(
         check_path(path),
         durability=durability,

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import stratagem
+from stratagem.bootstrap import has_workspace
 from stratagem.errors import DatabaseNotFound, StorageUnavailable
+from tests.postgres import a_workspace
 from tests.surfaces.cli.console import Cli
 
 EXIT_CODE = 6
@@ -97,3 +99,40 @@ def test_a_program_may_ask_that_nothing_is_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     stratagem.open(tmp_path / "memory.db").close()
     stratagem.open(tmp_path / "memory.db", create=False).close()
+
+
+@pytest.mark.parametrize("line", [("recall", "city"), ("status",), ("doctor",), ("list",)])
+def test_a_workspace_that_a_server_does_not_have_is_not_made_by_a_read(
+    postgres_address: str, tmp_path: Path, line: tuple[str, ...]
+) -> None:
+    name = a_workspace()
+    stratagem.open(postgres_address, workspace=name, embedder="none").close()
+    wrong = f"{name}x"
+
+    said = Cli(tmp_path).refused("--db", f"{postgres_address}#{wrong}", *line, code=6)
+
+    assert f"has no workspace '{wrong}'" in said
+    assert f"'{name}'" in said
+    assert not has_workspace(f"{postgres_address}#{wrong}")
+
+
+def test_a_program_may_ask_that_no_workspace_is_made(postgres_address: str) -> None:
+    name = a_workspace()
+    with pytest.raises(DatabaseNotFound) as refused:
+        stratagem.open(postgres_address, workspace=name, create=False)
+
+    assert "create=False" in refused.value.hint
+    stratagem.open(postgres_address, workspace=name, embedder="none").close()
+    stratagem.open(postgres_address, workspace=name, embedder="none", create=False).close()
+
+
+def test_a_folder_is_no_database_and_those_in_it_are_suggested(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    stratagem.open(tmp_path / "mine.db").close()
+
+    said = Cli(tmp_path).refused("recall", "k", code=EXIT_CODE)
+    empty = Cli(tmp_path / "empty").refused("recall", "k", code=EXIT_CODE)
+
+    assert "is a folder" in said
+    assert f"Did you mean {tmp_path / 'mine.db'}?" in " ".join(said.split())
+    assert "first write" not in empty

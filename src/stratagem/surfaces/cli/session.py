@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from stratagem.deferred_dataclasses import dataclass
 from stratagem.deferred_modules import defer
 from stratagem.engine.relevance import TRY_MIN
-from stratagem.errors import ValidationFailed
+from stratagem.errors import DatabaseNotFound, StratagemError, ValidationFailed
 from stratagem.places import (
     check_place,
     check_there,
@@ -194,16 +194,23 @@ class Session:
     @contextmanager
     def store(self, *, read_only: bool) -> Iterator[Store]:
         """Open a database that may be damaged, and nothing that stands on it."""
-        from stratagem.bootstrap import open_store
+        from stratagem.bootstrap import open_store, require_database
 
-        with open_store(self._settings(must_exist=True, read_only=read_only)) as store:
+        try:
+            require_database(self.database)
+        except DatabaseNotFound:
+            raise
+        except StratagemError:
+            # What is wrong with it is for the caller to find out.
+            check_there(self.database)
+        with open_store(self._settings(must_exist=False, read_only=read_only)) as store:
             yield store
 
     def _settings(self, *, must_exist: bool, read_only: bool | None) -> Settings:
-        if must_exist:
-            check_there(self.database)
-        from stratagem.bootstrap import Settings
+        from stratagem.bootstrap import Settings, require_database
 
+        if must_exist:
+            require_database(self.database)
         return Settings(
             self.database,
             durability=self.options.durability or "full",
