@@ -8,6 +8,7 @@ the first thousand occurrences, so that the cost is bounded whatever the size of
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -25,6 +26,9 @@ _MARKS_CHARS: Final = 2 * len(_MARK)
 # How far a cut is moved to spare a word; longer ones are blobs or have no spaces around.
 _WORD_CHARS: Final = 32
 _SPANS_MAX: Final = 1_000
+# Bold words of Markdown, whose marks would be taken for those of matches; no path (`src/**/x`) and
+# no power (`2**3**4`).
+_BOLD: Final = re.compile(r"(?<![^\s(\[\"'])\*\*(?=\w)([^*]++)(?<=[\w.!?:)%])\*\*(?!\w)")
 
 
 class Excerpt(NamedTuple):
@@ -90,15 +94,21 @@ def snippet(text: str, terms: Collection[str], *, chars_max: int = limits.SNIPPE
 
 def is_cut(text: str, shown: str) -> bool:
     """Whether a snippet of a text leaves out some of it."""
-    plain = " ".join(text.split())
+    plain = _collapse(text)
     return plain.replace(_MARK, "") != shown.replace(_MARK, "")
+
+
+def _collapse(text: str) -> str:
+    """Return a text on one line, without the marks of words that are bold."""
+    plain = " ".join(text.split())
+    return _BOLD.sub(r"\1", plain) if _MARK in plain else plain
 
 
 class _Window:
     """The part of a text that best shows some terms."""
 
     def __init__(self, text: str, terms: AskedTerms, chars_max: int) -> None:
-        self._plain = " ".join(text.split())
+        self._plain = _collapse(text)
         # What is left when both ends are cut.
         self._room = chars_max - 2 * len(_CUT)
         self._found, self.terms = find(self._plain, terms, most=_SPANS_MAX)

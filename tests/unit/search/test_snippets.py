@@ -22,6 +22,10 @@ def shown(text: str, query: str) -> str:
     ("text", "query", "expected"),
     [
         ("Groups of people", "group", "**Groups** of people"),
+        ("I propose **PostgreSQL**, at once", "postgresql", "I propose **PostgreSQL**, at once"),
+        ("**Decision:** use *tabs* (**always**)", "tabs", "Decision: use ***tabs*** (always)"),
+        ("all of src/**/x/** and 2**3**4", "src", "all of **src**/**/x/** and 2**3**4"),
+        ("f(**given, **more) of **words", "words", "f(**given, **more) of ****words**"),
         ("Was it you, Caroline?", "caroline", "Was it you, **Caroline**?"),
         ("call getUserName()", "user", "call get**User**Name()"),
         ("call getUserName()", "getUserName", "call **getUserName**()"),
