@@ -73,10 +73,16 @@ class AgentClient:
     hooks: Mapping[Scope, HookFile] = field(default_factory=dict)
     plugins: Mapping[Scope, str] = field(default_factory=dict)
     guidance: Mapping[Scope, Guidance] = field(default_factory=dict)
-    # What the person has to do in the client afterwards.
+    # What the person has to do in the client afterwards; with their own settings, if it differs.
     next_step: str = "Restart it."
+    own_next_step: str | None = None
     # Clients whose hooks it runs as well as its own.
     reads_hooks_of: str | None = None
+
+    def step_after(self, scope: Scope) -> str:
+        """Return what the person has to do in the client after settings of a scope were written."""
+        own = self.own_next_step if scope == "user" else None
+        return own or self.next_step
 
     def is_installed(self, folders: Folders) -> bool:
         """Whether there are signs of it on this machine."""
@@ -155,6 +161,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
                 "user": Guidance("{claude}/CLAUDE.md"),
             },
             next_step="Restart it; it asks once whether to use the project's server.",
+            own_next_step="Restart it.",
         ),
         AgentClient(
             "claude-desktop",
@@ -219,6 +226,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
             },
             guidance={"project": _AGENTS, "user": Guidance("{codex}/AGENTS.md")},
             next_step="Start it in this folder, trust the project, and approve the hooks: /hooks.",
+            own_next_step="Restart it, and approve the hooks: /hooks.",
         ),
         AgentClient(
             "gemini",
@@ -238,6 +246,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
                 "user": Guidance("{gemini}/GEMINI.md"),
             },
             next_step="Restart it and trust the folder; it warns once about new hooks.",
+            own_next_step="Restart it.",
         ),
         AgentClient(
             "windsurf",

@@ -386,6 +386,32 @@ def test_a_file_that_is_not_understood_is_left_alone_and_shown_what_to_paste(
     assert path.read_text() == text
 
 
+def test_a_file_that_is_not_understood_is_named_once_with_what_to_do(cli: Cli) -> None:
+    place = Path(".gemini/settings.json")
+    place.parent.mkdir()
+    place.write_text("{broken")
+
+    # Server and hooks of Gemini CLI are in one file.
+    result = cli.run("init", "gemini", "--project", "--yes", STRATAGEM_DB="")
+
+    assert result.stdout.count(f"Not changed: {place.resolve()}") == 1
+    assert "Correct it and run this again, or add by hand:\nmcpServers: " in result.stdout
+    assert '"hooks": {' in result.stdout
+    assert result.stderr.count("is left unchanged") == 1
+
+
+def test_what_to_do_in_a_client_afterwards_fits_what_was_set_up(cli: Cli) -> None:
+    project = init(cli, "claude-code", "codex", "gemini", "--project")
+    own = init(cli, "claude-code", "codex", "gemini", "--user")
+
+    assert "asks once whether to use the project's server" in project
+    assert "trust the project" in project
+    assert "project's server" not in own
+    assert "this folder" not in own
+    assert "trust" not in own
+    assert "approve the hooks: /hooks" in own
+
+
 def test_one_file_that_is_not_understood_spoils_nothing_for_others(cli: Cli) -> None:
     Path(".mcp.json").write_text("broken")
 

@@ -328,21 +328,26 @@ def _carry_out(
     _show(session, plan, database)
     if not (plan.changes or database):
         record.save()
-        _report(session, plan, [], None, removes=scope is None)
+        _report(session, plan, [], None, scope=scope)
         return
     if not confirm(session.output, "Write this?", yes=yes):
         raise typer.Abort
     written = carry_out(plan, record)
     if database is not None:
         _make_database(session, database, memory=memory)
-    _report(session, plan, written, database, removes=scope is None, chosen=chosen)
+    _report(session, plan, written, database, scope=scope, chosen=chosen)
     if plan.unreadable:
         raise typer.Exit(_FAILED)
 
 
 def _refuse(plan: SetupPlan) -> None:
     first = plan.unreadable[0]
-    by_hand = f"Nothing was written. Add this by hand to {first.snippet}" if first.snippet else None
+    by_hand = (
+        "Nothing was written. Correct the file and run this again, or add by hand to "
+        f"{first.snippet}"
+        if first.snippet
+        else None
+    )
     raise InvalidInput(f"{first.file}: {first.reason}", hint=by_hand, file=str(first.file))
 
 
@@ -378,10 +383,15 @@ def _show(session: Session, plan: SetupPlan, database: str | None) -> None:
             session.output.line(line, style)
     if database:
         session.output.line(f"+ {display_place(database)}", "green")
-    for each in plan.unreadable:
-        session.output.note(f"{each.file} is left unchanged: {each.reason}")
+    for file, reason in _unreadable_files(plan).items():
+        session.output.note(f"{file} is left unchanged: {reason}")
     for note in plan.notes:
         session.output.note(note)
+
+
+def _unreadable_files(plan: SetupPlan) -> dict[Path, str]:
+    """Return the files that cannot be changed, each once, with the reason."""
+    return {each.file: each.reason for each in plan.unreadable}
 
 
 def _difference(change: FileChange) -> list[str]:
@@ -408,7 +418,7 @@ def _report(
     written: list[tuple[FileChange, Path | None]],
     made: str | None,
     *,
-    removes: bool,
+    scope: Scope | None,
     chosen: Sequence[AgentClient] = (),
 ) -> None:
     if session.output.json:
@@ -420,21 +430,23 @@ def _report(
         session.output.line(f"{verb} {change.file}.{kept}")
     if made:
         session.output.line(f"Created the memory {display_place(made)}.")
-    for each in plan.unreadable:
-        session.output.line(f"Not changed: {each.file}. {each.reason}")
-        if each.snippet:
-            session.output.line(f"Add by hand:\n{each.snippet}")
+    for file, reason in _unreadable_files(plan).items():
+        session.output.line(f"Not changed: {file}. {reason}")
+        snippets = [each.snippet for each in plan.unreadable if each.file == file and each.snippet]
+        if snippets:
+            words = "Correct it and run this again, or add by hand:"
+            session.output.line("\n".join([words, *snippets]))
     if not (written or made):
-        nothing = "Nothing is set up here" if removes else "Everything is set up already"
+        nothing = "Nothing is set up here" if scope is None else "Everything is set up already"
         session.output.line(f"{nothing}; nothing to change.")
         return
-    if removes:
+    if scope is None:
         session.output.line("Stored memory is kept.")
         return
     touched = {name for change, _ in written for name in change.clients}
     for client in chosen:
         if client.name in touched:
-            session.output.line(f"{client.title}: {client.next_step}")
+            session.output.line(f"{client.title}: {client.step_after(scope)}")
 
 
 def _answer(
