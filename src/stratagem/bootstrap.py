@@ -1108,7 +1108,10 @@ def _make_folder(folder: Path, *, read_only: bool) -> None:
             folder.mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise StorageUnavailable(
-            f"The folder of the database cannot be created: {error}.", path=str(folder)
+            f"The folder of the database cannot be created: {error}.",
+            path=str(folder),
+            hint="Check its permissions and the disk, or keep the database elsewhere: commands "
+            "take `--db FILE`, or STRATAGEM_DB in the environment.",
         ) from error
 
 

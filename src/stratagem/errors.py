@@ -551,7 +551,10 @@ class Unauthenticated(StratagemError):
     """The token is missing or not known."""
 
     code = "unauthenticated"
-    hint_default = "Send a valid token: Authorization: Bearer ..."
+    hint_default = (
+        "Send a valid token: Authorization: Bearer ..., or token=... in Python. "
+        "`stratagem token create NAME` makes one."
+    )
 
 
 class SecretUnavailable(StratagemError):

@@ -259,3 +259,12 @@ def test_damage_is_found_or_does_not_matter(tmp_path: Path, seed: int) -> None:
     noticed, _ = survive(tmp_path, seed, 60)
 
     assert noticed > 20
+
+
+def test_where_no_folder_can_be_made_another_place_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+
+    with pytest.raises(StorageUnavailable, match="folder of the database") as refused:
+        stratagem.open(tmp_path / "home" / "stratagem" / "memory.db")
+
+    assert "STRATAGEM_DB" in refused.value.hint

@@ -240,8 +240,10 @@ def test_tokens_and_workspaces(tmp_path: Path) -> None:
     both = ("--workspace", "default", "--workspace", "blue")
     ada, reader = token(place, "ada", *both), token(place, "bob", "--scope", "*:read", *both)
     with serving(place) as server:
-        with connect(server.url) as nobody, pytest.raises(Unauthenticated):
+        with connect(server.url) as nobody, pytest.raises(Unauthenticated) as refused:
             nobody.memory.status()
+        assert "token=... in Python" in refused.value.hint
+        assert "stratagem token create" in refused.value.hint
         with connect(server.url, token="strat_wrong") as wrong, pytest.raises(Unauthenticated):
             wrong.memory.status()
         with connect(server.url, token=ada, workspace="blue") as db:
