@@ -150,3 +150,16 @@ def test_a_call_that_was_corrected_or_refused_says_how_it_was_read(team: House) 
     assert "<h3>Corrected</h3>" in corrected.text
     assert "may have been meant" in refused.text
     assert "2026-04-03" in refused.text
+
+
+def test_a_workspace_of_others_is_refused_with_a_page_that_leads_on(team: House) -> None:
+    browser = visit(team, "bo")
+
+    page = browser.get("/memory?workspace=red")
+    again = browser.get("/memory.json?workspace=red")
+
+    assert (page.status_code, again.status_code) == (403, 403)
+    assert "does not open the workspace" in page.text
+    assert '<a href="/">' in page.text
+    assert 'name="token"' in page.text
+    assert again.json()["code"] == "permission_denied"

@@ -64,8 +64,8 @@ def cookie_name(server: tuple[str, int | None] | None) -> str:
     return f"stratagem_{server[1] if server else 0}"
 
 
-# For a request and the status of its refusal.
-PageInstead = Callable[[Scope, int], Response | None]
+# For a request, the status of its refusal, and the reason; empty where it has no token.
+PageInstead = Callable[[Scope, int, str], Response | None]
 
 
 class AuthenticationMiddleware:
@@ -80,7 +80,8 @@ class AuthenticationMiddleware:
     ) -> None:
         """Wrap an application.
 
-        `page_instead`: the page that a browser without a token is shown in place of an error.
+        `page_instead`: the page that a browser is shown in place of an error where it has no token,
+        or one that does not open the workspace.
         """
         self._app = app
         self._page_instead = page_instead
@@ -184,16 +185,21 @@ class AuthenticationMiddleware:
         scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
         return self._settings.public_url or f"{scheme}://{host}"
 
-    def _page(self, scope: Scope, status: int) -> Response | None:
-        return None if self._page_instead is None else self._page_instead(scope, status)
+    def _page(self, scope: Scope, status: int, error: StratagemError) -> Response | None:
+        if self._page_instead is None:
+            return None
+        if error.details.get("reason") == "missing":
+            return self._page_instead(scope, status, "")
+        if isinstance(error, PermissionDenied):
+            return self._page_instead(scope, status, f"{error.message} {error.hint}")
+        return None
 
     async def _refuse(
         self, error: StratagemError, scope: Scope, receive: Receive, send: Send
     ) -> None:
         path = scope["path"]
         response = error_response(error, enveloped=is_of_gateway(path))
-        if error.details.get("reason") == "missing":
-            response = self._page(scope, response.status_code) or response
+        response = self._page(scope, response.status_code, error) or response
         if error.code == "unauthenticated":
             where = None
             if self._settings.oauth is not None:

@@ -72,8 +72,8 @@ async def choose_theme(request: Request) -> Response:
     return response
 
 
-def page_instead(scope: Scope, status: int) -> Response | None:
-    """Return the page that a browser without a session sees where a program is refused."""
+def page_instead(scope: Scope, status: int, said: str) -> Response | None:
+    """Return the page that a browser sees where a program is refused: to sign in, or otherwise."""
     from stratagem.surfaces.console.rendering import wants_json
 
     asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
@@ -82,7 +82,7 @@ def page_instead(scope: Scope, status: int) -> Response | None:
     request = Request(scope)
     if wants_json(request):
         return None
-    return _page(status, next_path=str(request.url))
+    return _page(status, said=said, next_path=str(request.url))
 
 
 def set_cookie(request: Request, response: Response, name: str, value: str) -> None:
@@ -124,7 +124,8 @@ def _signed_in(request: Request, cookie: str, path: str) -> Response:
 def _page(status: int = 200, *, said: str = "", next_path: str = "/") -> Response:
     from stratagem.surfaces.console.rendering import html, plain_page
 
-    return html(plain_page("signin.html", said=said, next=_own_path(next_path)), status)
+    own = status == HTTPStatus.FORBIDDEN and next_path != "/"
+    return html(plain_page("signin.html", said=said, own=own, next=_own_path(next_path)), status)
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -300,13 +300,16 @@ class _LazyConsole:
         return console(*self._given)
 
 
-def page_instead(scope: Scope, status: int) -> Response | None:
-    """Return what a browser without a token is shown: a page to sign in, or the list of routes."""
+def page_instead(scope: Scope, status: int, said: str) -> Response | None:
+    """Return what a browser is shown that has no token, or one that does not open the workspace.
+
+    That is a page to sign in, or the list of routes.
+    """
     if is_console_path(scope["path"]):
         from stratagem.surfaces.console.sign_in import page_instead as sign_in_instead
 
-        return sign_in_instead(scope, status)
-    return docs_instead(scope, status)
+        return sign_in_instead(scope, status, said)
+    return None if said else docs_instead(scope, status)
 
 
 def _authenticator(settings: ServerSettings, database: Database) -> Authenticator:
