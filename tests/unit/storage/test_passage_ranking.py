@@ -240,6 +240,8 @@ def test_lengths_of_before_a_purge_are_not_used_after_it(
             db.memory.log("message", {"role": "user", "content": "The ferry waits"}, session="s")
             for _ in range(4)
         ]
+        # Indexes what a burst has left.
+        db.memory.search("ferry")
         before = _totals_of(db)
         _assert_ranked_as_by_fts5(db)
         # It is the context of what follows, which so has other lengths.

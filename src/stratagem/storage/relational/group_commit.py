@@ -7,12 +7,12 @@ behind a savepoint, so that one failing does not undo the rest.
 
 Invariants:
 
-* There is at most one leader. It is the first ticket of the queue that has no result, and it runs
-  in the thread of that ticket's own writer: no thread is started.
-* A writer returns only after its work is committed or has failed, and its gate is opened exactly
-  once: when its ticket is done, or when it is to lead.
-* A leader that ends, even by an exception, appoints the next in line. Otherwise all would wait
-  for ever.
+* There is at most one leader at a time: whoever holds `leading`. It runs in the thread of its own
+  ticket's writer: no thread is started.
+* A writer returns only after its work is committed or has failed. Its gate is opened when its
+  ticket is done, or when it is to lead.
+* A leader that ends, even by an exception, appoints the next in line. An interrupt (Ctrl-C) may
+  come just before it does: so who has waited for long leads where nobody does.
 * An error of the database itself fails the whole batch, because it may have undone all of it; an
   error of one piece of work fails that one alone.
 """
@@ -47,6 +47,9 @@ SAVEPOINT: Final = "SAVEPOINT work"
 ROLLBACK_TO: Final = "ROLLBACK TO work"
 RELEASE: Final = "RELEASE work"
 
+# Who has waited for so long looks whether anybody leads at all.
+_PATIENCE_SECONDS: Final = 1.0
+
 T = TypeVar("T")
 
 
@@ -74,15 +77,15 @@ class Ticket:
         self._gate = threading.Lock()
         self._gate.acquire()
 
-    def wait(self) -> None:
-        """Wait to be woken."""
+    def wait(self) -> bool:
+        """Wait to be woken, for a while at most; return whether that came."""
         assert self._gate is not None, "who waits has shut the gate"
-        self._gate.acquire()
+        return self._gate.acquire(timeout=_PATIENCE_SECONDS)
 
     def wake(self) -> None:
-        """Let the writer go on: its work is done, or it is to lead."""
-        assert self._gate is not None, "only those who wait are woken"
-        self._gate.release()
+        """Let the writer go on, if it waits: its work is done, or it is to lead."""
+        if self._gate is not None and self._gate.locked():
+            self._gate.release()
 
 
 class WriterQueue:
@@ -122,9 +125,10 @@ class WriterQueue:
         ticket = Ticket(work, request)
         try:
             if not self._enter(ticket):
-                ticket.wait()
+                while not (ticket.wait() or ticket.done) and self.leading.locked():
+                    pass
             if not ticket.done:
-                self._lead()
+                self._lead(ticket)
         finally:
             self._leave(ticket)
         if ticket.error is not None:
@@ -154,24 +158,37 @@ class WriterQueue:
                 if self._leader is not None:
                     self._leader.wake()
 
-    def _lead(self) -> None:
-        """Run and commit the work of those in the queue, of which the leader is the first."""
-        batch: list[Ticket] = []
+    def _lead(self, leader: Ticket) -> None:
+        """Run and commit the work of those in the queue, until that of the leader is done."""
         with self.leading:
-            try:
-                self.admit(batch)
+            while not leader.done:
+                if self._leader is not leader:
+                    with self._order:
+                        self._leader = leader
+                self._commit_waiting(leader)
+
+    def _commit_waiting(self, leader: Ticket) -> None:
+        """Run and commit the work of those in the queue."""
+        batch: list[Ticket] = []
+        try:
+            self.admit(batch)
+            if batch:
                 self._commit(batch)
-            except Exception as error:  # noqa: BLE001 -- each raises it in its own thread
-                _fail_pending(batch, error)
-            except BaseException:
-                # It ends the thread that leads; the others were not interrupted.
-                _fail_pending(batch, _interruption())
-                raise
-            finally:
-                self._count(batch)
-                # The first is the leader itself, which never went to sleep or was woken to lead.
-                for ticket in batch[1:]:
-                    ticket.wake()
+            else:
+                # A leader that was interrupted had taken it out of the queue.
+                leader.fail(_interruption())
+        except Exception as error:  # noqa: BLE001 -- each raises it in its own thread
+            _fail_pending(batch, error)
+        except BaseException:
+            # It ends the thread that leads; the others were not interrupted.
+            _fail_pending(batch, _interruption())
+            raise
+        finally:
+            self._count(batch)
+            if len(batch) > 1:
+                with self._order:
+                    for ticket in batch:
+                        ticket.wake()
 
     def admit(self, batch: list[Ticket]) -> None:
         """Add those that wait to a batch, as far as there is room in it.

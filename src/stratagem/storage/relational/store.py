@@ -166,6 +166,13 @@ class SqlStore(ABC):
         is_paused = not self.remote and self._writers.leading.acquire(timeout=wait_seconds)
         return self._writers if is_paused else None
 
+    def _take_turn(self, wait_seconds: float, taken: list[bool]) -> None:
+        """Wait until no writer is at work, and note in `taken` whether none is.
+
+        By one call: where an interrupt comes behind it, what was taken is known.
+        """
+        taken.extend(map(self._writers.leading.acquire, (True,), (wait_seconds,)))
+
     @contextmanager
     def _without_writers(self) -> Iterator[None]:
         # Not where the driver is called: who waits here for a fork holds no lock of it.

@@ -112,6 +112,18 @@ class _CursorQueries(Queries):
 
     __slots__ = ()
 
+    def _fetch_all(self, sql: str, parameters: Sequence[Parameter]) -> list[tuple[object, ...]]:
+        try:
+            return self._execute(sql, parameters).fetchall()
+        except self._faults as error:
+            raise self._translate(error) from error
+        except Exception:
+            raise
+        except BaseException:
+            # Interrupted amid its rows; another statement lets go of the state that it saw.
+            self._execute("")
+            raise
+
     def _fetch_one(self, sql: str, parameters: Sequence[Parameter]) -> tuple[object, ...] | None:
         rows = self._fetch_all(sql, parameters)
         return rows[0] if rows else None
@@ -154,7 +166,7 @@ class FormatGuard:
 
     def __init__(self, connection: apsw.Connection, queries: _SnapshotQueries) -> None:
         self._connection = connection
-        self._queries = queries
+        self.queries = queries
         # The commit after which the format was last checked.
         self._checked_at = -1
         # Of the state that was seen then.
@@ -166,7 +178,7 @@ class FormatGuard:
         Raises:
             DatabaseTooNew: It has.
         """
-        row = self._queries.row(_FORMATS, "formats")
+        row = self.queries.row(_FORMATS, "formats")
         assert row is not None, "the statement gives one row"
         check_format(*row, self._connection.filename)
         self._checked_at = self._connection.data_version()
@@ -180,19 +192,17 @@ class FormatGuard:
     def begin_snapshot(self) -> None:
         """Begin to read one state, in the transaction that has begun.
 
+        It ends where the `answers` of the `queries` are None again.
+
         Raises:
             DatabaseTooNew: A newer Stratagem has upgraded the file since it was opened.
         """
         # A connection learns of others' commits by reading.
-        self._queries.row(_SETTING, "setting", "read_models_version")
+        self.queries.row(_SETTING, "setting", "read_models_version")
         self.check_if_changed()
         if len(self._answers) > _ANSWERS_MAX:
             self._answers = {}
-        self._queries.answers = self._answers
-
-    def end_snapshot(self) -> None:
-        """See the newest state again with each statement."""
-        self._queries.answers = None
+        self.queries.answers = self._answers
 
 
 class _GuardedRecords(SqlRecords):

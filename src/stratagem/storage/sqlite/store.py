@@ -179,13 +179,16 @@ class SqliteStore(SqlStore):
             if nested:
                 yield reader
                 return
-            connection.execute("BEGIN")
             try:
+                connection.execute("BEGIN")
                 guard.begin_snapshot()
                 yield reader
             finally:
-                guard.end_snapshot()
-                connection.execute("COMMIT")
+                # Without a call of a function in Python, before which an interrupt may come: the
+                # transaction would stay open, and the thread would see this state from then on.
+                guard.queries.answers = None
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
 
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
@@ -216,15 +219,17 @@ class SqliteStore(SqlStore):
         began, done = monotonic(), False
         if began < self._impatient_until:
             wait_seconds = 0.0
-        queue = self.pause_writers(began + wait_seconds)
-        if queue is not None:
-            try:
+        leading, taken = self._writers.leading, list[bool]()
+        try:
+            self._take_turn(wait_seconds, taken)
+            if True in taken:
                 # Another process may have the lock, or the disk be full: searches go on without.
                 with suppress(StratagemError):
                     self._commit([Ticket(_index_backlog, _UPKEEP)], deadline=began + wait_seconds)
                     done = True
-            finally:
-                queue.leading.release()
+        finally:
+            if True in taken:
+                leading.release()
         if not done and wait_seconds:
             self._impatient_until = monotonic() + _IMPATIENT_SECONDS
         return done
@@ -383,11 +388,11 @@ class SqliteStore(SqlStore):
         with self._translating:
             # As `lock_file` does, which takes as long as a statement: it is made of a generator.
             self._refuse_unusable()
-            if deadline is None:
-                self._file_lock.acquire(self._lock_wait_seconds)
-            else:
-                self._file_lock.acquire_before(deadline)
             try:
+                if deadline is None:
+                    self._file_lock.acquire(self._lock_wait_seconds)
+                else:
+                    self._file_lock.acquire_before(deadline)
                 self._commit_locked(batch, deadline)
             finally:
                 self._file_lock.release()

@@ -75,11 +75,13 @@ class WriterLock:
         if self._file is None:
             assert self._path is not None
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Before it is: whoever is interrupted then releases it all the same.
+        self._held = True
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self._held = False
             return False
-        self._held = True
         return True
 
     def release(self) -> None:
