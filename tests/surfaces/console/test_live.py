@@ -95,6 +95,26 @@ def test_a_phone_shows_what_a_value_is_and_which_page_it_is_on(
 
 
 @proves("console:phone")
+def test_a_phone_shows_a_change_below_its_field_with_no_word_broken(
+    console: Console, chromium: Browser
+) -> None:
+    context = chromium.new_context(base_url=console.url, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+
+    page.goto("/branches/compare?ours=default&theirs=pricing-by-container")
+    change = page.get_by_text("container", exact=True).first
+    lines = change.evaluate("change => change.getClientRects().length")
+    label = change.evaluate("change => getComputedStyle(change.closest('td'), '::before').content")
+    box = change.bounding_box()
+
+    context.close()
+    assert lines == 1
+    assert "Change" in label
+    assert box is not None
+    assert box["x"] < 195
+
+
+@proves("console:phone")
 def test_every_page_fits_a_phone(console: Console, chromium: Browser) -> None:
     context = chromium.new_context(base_url=console.url, viewport={"width": 390, "height": 844})
     page = context.new_page()

@@ -30,7 +30,7 @@ function showTimes(root) {
 // --- on a phone each row is a card: its values say what they are
 
 function labelCells(root) {
-  for (const table of root.querySelectorAll("table.list.wide")) {
+  for (const table of root.querySelectorAll("table.list.wide, table.changes")) {
     const names = [...table.querySelectorAll("thead th")].map((each) => each.querySelector(".sr") ? "" : each.textContent.trim());
     for (const cell of table.querySelectorAll("tbody td:not(:first-child)"))
       if (names[cell.cellIndex] && cell.textContent.trim()) cell.dataset.label = names[cell.cellIndex];
