@@ -147,6 +147,19 @@ def test_time_never_goes_backwards_even_when_the_clock_does(store: Store, clock:
     assert [event.wall for event in store.log()][-1] == START - 3540 * SECOND
 
 
+def test_a_write_warns_once_of_a_log_that_is_ahead_of_the_clock(
+    store: Store, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(store, a_note("a"))
+    clock.advance(-86_400)
+
+    append(store, a_note("b"))
+    append(store, a_note("c"))
+
+    said = [each.message for each in caplog.records]
+    assert sum("24 hours ahead of this machine's clock" in each for each in said) == 1
+
+
 def test_each_event_is_chained_to_the_one_before(store: Store) -> None:
     append(store, a_note("a", "x", tags=["t"]), an_erasure("b"))
     append(store, a_happening("c", origin=2))

@@ -7,7 +7,6 @@ set back, leaves the log ahead of the clock until the clock has caught up.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from stratagem import limits
@@ -63,14 +62,14 @@ class ClockWatch:
         # The smallest gap since the last warning: it shrinks while the clock runs.
         self._least: int | None = None
 
-    def look(self, head: Head, now: int, log: Callable[[], LogReader]) -> None:
+    def look(self, head: Head, now: int, log: LogReader) -> None:
         """Compare the newest event with the clock."""
         gap = head.at - now
         if gap <= _AHEAD_MAX:
             self._least = None
             return
         if self._least is None or gap > self._least + _AHEAD_MAX:
-            found = clock_gap(log(), now)
+            found = clock_gap(log, now)
             if found is not None:
                 logger.warning("%s: %s", self._place, found.warning)
             self._least = gap

@@ -378,7 +378,7 @@ class PostgresStore(SqlStore):
     def _head(self, connection: Connection) -> Head:
         return self.reader_over(self.session(connection)).log.head()
 
-    def _head_to_write_after(self, session: PostgresSession, row: _HeadRow) -> Head:
+    def _head_to_write_after(self, row: _HeadRow) -> Head:
         """Return the head, once this workspace is held, if it can be written after.
 
         Raises:
@@ -388,7 +388,6 @@ class PostgresStore(SqlStore):
         schema.check_read_models(self, row.read_models)
         if not self.copying:
             refuse_unfinished(row.unfinished_copy, self.location)
-        self._clock_watch.look(row.head, self.now(), lambda: self.reader_over(session).log)
         return row.head
 
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
@@ -400,7 +399,7 @@ class PostgresStore(SqlStore):
                 connection, row = self._begin_writing()
                 with self._committing(connection):
                     session = self.session(connection)
-                    self._head_to_write_after(session, row)
+                    self._head_to_write_after(row)
                     return work(session)
             finally:
                 self._return_writer()
@@ -434,14 +433,14 @@ class PostgresStore(SqlStore):
         sent, head = False, None
         try:
             with pipeline:
-                before = self._head_to_write_after(session, row)
+                before = self._head_to_write_after(row)
                 if before == known:
                     cache.forget_unlogged()
                 else:
                     cache.clear()
                 row.tell(cache)
                 writer = self.writer(session, cache)
-                running = BatchRunner(writer, (psycopg.Error,))
+                running = BatchRunner(writer, (psycopg.Error,), self._clock_watch)
                 after = running.run(batch, before, self._admission(session, cache, admitted))
                 session.flush()
                 if after.sequence > before.sequence:

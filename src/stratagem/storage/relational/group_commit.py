@@ -30,6 +30,7 @@ from stratagem import limits
 from stratagem.deferred_modules import defer
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
+from stratagem.storage.clock_watch import ClockWatch
 from stratagem.storage.collection_pause import CollectionPause
 from stratagem.storage.contract import Transaction, WriteCounters, WriteRequest
 
@@ -234,11 +235,14 @@ class BatchRunner:
     `faults` are the driver's errors: after one of them everybody's work may be undone.
     """
 
-    __slots__ = ("_faults", "_transaction", "writer")
+    __slots__ = ("_clock_watch", "_faults", "_transaction", "writer")
 
-    def __init__(self, writer: SqlWriter, faults: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self, writer: SqlWriter, faults: tuple[type[Exception], ...], clock_watch: ClockWatch
+    ) -> None:
         self.writer = writer
         self._faults = faults
+        self._clock_watch = clock_watch
         self._transaction = writing.SqlTransaction(writer)
 
     def run(
@@ -276,6 +280,7 @@ class BatchRunner:
     def _run(self, ticket: Ticket, head: Head) -> Head:
         """Run one piece of work, or find the result of the same request."""
         transaction = self._transaction.begin(ticket.request, head)
+        self._clock_watch.look(head, transaction.wall, transaction.log)
         earlier = transaction.earlier_result() if ticket.request.id is not None else None
         if earlier is None:
             ticket.result = ticket.work(transaction)

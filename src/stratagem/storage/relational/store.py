@@ -96,7 +96,7 @@ class SqlStore(ABC):
 
     def look_at_clock(self) -> None:
         log = self.reader().log
-        self._clock_watch.look(log.head(), self.now(), lambda: log)
+        self._clock_watch.look(log.head(), self.now(), log)
 
     @abstractmethod
     def reader(self) -> Reader: ...

@@ -37,7 +37,6 @@ from stratagem.storage.contract import (
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.group_commit import BatchRunner, Ticket
-from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.store import Adapters, SqlStore, await_forks
 from stratagem.storage.sqlite import schema
@@ -51,7 +50,7 @@ from stratagem.storage.sqlite.connection import (
 )
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.passage_ranking import LengthCache
-from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
+from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watcher import Watcher
 from stratagem.storage.sqlite.write_bursts import WriteBursts
@@ -410,12 +409,7 @@ class SqliteStore(SqlStore):
         check_format(row[3], row[4], self.location)
         if not self.copying:
             refuse_unfinished(row[5], self.location)
-        head = Head(*row[:3])
-        self._watch_clock(connection, head)
-        return head
-
-    def _watch_clock(self, connection: apsw.Connection, head: Head) -> None:
-        self._clock_watch.look(head, self.now(), lambda: SqlLog(make_queries(connection)))
+        return Head(*row[:3])
 
     def _reopen_writer(self) -> None:
         opened = schema.open_writer(self)
@@ -534,9 +528,8 @@ class SqliteStore(SqlStore):
             or last.connection is not connection
             or last.data_version != connection.data_version()
         ):
-            runner = BatchRunner(self.writer(connection), (apsw.Error,))
+            runner = BatchRunner(self.writer(connection), (apsw.Error,), self._clock_watch)
             return runner, self._head_to_write_after(connection)
-        self._watch_clock(connection, last.head)
         return last.runner, last.head
 
 
