@@ -65,6 +65,9 @@ class Views:
         with self._store.snapshot() as reader:
             found = find_branch(reader.branches, branch)
             lineage = reader.branches.lineage(found)
+        if len(self._lineages) >= _RESOLVED_MAX:
+            # Mostly of transactions that another process has ended.
+            self._lineages.clear()
         self._lineages[branch] = (found, lineage)
         return lineage
 

@@ -11,6 +11,7 @@ import pytest
 
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import BranchNotFound, ValidationFailed
+from stratagem.storage import views as views_module
 from stratagem.storage.sqlite.store import SqliteStore
 from stratagem.storage.views import Views, find_branch
 from tests.contracts.backends import open_sqlite_file, open_sqlite_memory
@@ -139,6 +140,19 @@ def test_a_branch_that_became_another_is_noticed_when_asked(
 
     assert before[0].branch == kept[0].branch == first.id
     assert confirmed[0].branch == views.present("trial")[0].branch == second.id
+
+
+def test_branches_that_others_have_ended_are_not_kept_for_ever(
+    store: SqliteStore, views: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views_module, "_RESOLVED_MAX", 3)
+
+    for number in range(10):
+        fork(store, f"trial-{number}")
+        views.present(f"trial-{number}")
+
+    assert len(views._lineages) <= 3  # noqa: SLF001 -- what it keeps shows nowhere else
+    assert views.present("trial-0") == views.present("trial-0")
 
 
 def test_a_missing_branch_suggests_those_that_are_near(store: SqliteStore) -> None:
