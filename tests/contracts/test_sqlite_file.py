@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -307,13 +308,19 @@ def test_what_memory_purges_is_in_no_byte_of_the_files(tmp_path: Path, embedder:
     assert SECRET.encode() not in raw_bytes(tmp_path)
 
 
-def test_a_purge_that_somebody_reads_beside_says_how_the_rest_is_cleared(tmp_path: Path) -> None:
-    with closing(open_sqlite_file(tmp_path, Clock(), lock_wait_seconds=0.1)) as store:
+def test_a_purge_that_somebody_reads_beside_says_how_the_rest_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_READERS_WAIT_MS", 10)
+    with closing(open_sqlite_file(tmp_path, Clock(), lock_wait_seconds=600)) as store:
         append(store, a_note("k", f"the word {SECRET}"))
         with closing(open_sqlite_file(tmp_path, Clock())) as other, other.snapshot() as reader:
             reader.log.head()
+            begun = time.monotonic()
             erased = store.purge(TESTER, space=notes(), key="k", sequence=None)
             is_compact = store.compact()
+            # Every writer waits meanwhile, but not for as long as that one reads.
+            assert time.monotonic() - begun < 60
 
         assert (erased.events, erased.pending, is_compact) == (1, True, False)
         assert "strata_db_compact" in erased.note

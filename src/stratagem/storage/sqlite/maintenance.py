@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
 __all__ = ["checkpoint", "compact", "purge", "rebuild", "replay", "replay_all"]
+
+# How long readers are waited for, while every writer waits. A search reads for less than that, a
+# backup for minutes.
+_READERS_WAIT_MS: Final = 2_000
 
 
 def rebuild(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
@@ -74,11 +78,15 @@ def bump_generation(connection: apsw.Connection) -> None:
 
 def checkpoint(connection: apsw.Connection) -> bool:
     """Bring what the write-ahead log holds into the file; say whether that was all of it."""
+    patience = connection.pragma("busy_timeout")
+    connection.set_busy_timeout(_READERS_WAIT_MS)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         # A reader still sees an older state.
         return False
+    finally:
+        connection.set_busy_timeout(patience)
     return True
 
 
