@@ -19,6 +19,7 @@ import apsw
 import pytest
 
 import stratagem
+from stratagem.storage.sqlite import maintenance
 from tests.faults.conftest import Say
 from tests.faults.disk import Disk, in_place
 from tests.faults.opening import examine
@@ -179,4 +180,30 @@ def test_a_log_that_outgrows_its_checkpoint_is_safe_too(tmp_path: Path, seed: in
         recorded = Recorded(path, disk, hashes, acknowledged)
 
     for safe, left in cut_the_power(recorded, tmp_path, seed, 12):
+        assert left >= safe
+
+
+def test_what_was_flushed_beside_a_reader_is_safe(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_READERS_WAIT_MS", 10)
+    path, acknowledged = tmp_path / "power.db", []
+    with in_place(Disk(tmp_path, remember=True)) as disk:
+        with (
+            stratagem.open(str(path), embedder="none", durability="fast") as db,
+            stratagem.open(str(path), embedder="none") as other,
+            other.runtime.foundation.store.snapshot() as reader,
+        ):
+            reader.log.head()
+            for number in range(4):
+                stored = db.memory.store("city", number)
+                db.database.flush()
+                acknowledged.append((disk.moment, stored.version))
+            hashes = [event.hash for event in db.runtime.foundation.store.log()]
+            end = disk.moment
+        # What comes later, as the files are closed, saves nothing.
+        del disk.entries[end:]
+        recorded = Recorded(path, disk, hashes, acknowledged)
+
+    for safe, left in cut_the_power(recorded, tmp_path, seed, 20):
         assert left >= safe

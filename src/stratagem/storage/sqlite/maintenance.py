@@ -20,7 +20,7 @@ from stratagem.storage.sqlite.writer import setting_writer
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["checkpoint", "compact", "purge", "rebuild", "replay", "replay_all"]
+__all__ = ["checkpoint", "compact", "flush", "purge", "rebuild", "replay", "replay_all"]
 
 # How long readers are waited for, while every writer waits. A search reads for less than that, a
 # backup for minutes.
@@ -88,6 +88,22 @@ def checkpoint(connection: apsw.Connection) -> bool:
     finally:
         connection.set_busy_timeout(patience)
     return True
+
+
+def flush(connection: apsw.Connection) -> None:
+    """Have everything that was committed on the disk, in the file if nobody reads an older state.
+
+    A commit may be in the write-ahead log alone, and in no memory but that of the operating system.
+    """
+    if checkpoint(connection):
+        return
+    durability = connection.pragma("synchronous")
+    connection.pragma("synchronous", "full")
+    try:
+        # A commit that waits for the disk, behind all others, and changes nothing.
+        connection.pragma("user_version", connection.pragma("user_version"))
+    finally:
+        connection.pragma("synchronous", durability)
 
 
 def compact(connection: apsw.Connection) -> bool:

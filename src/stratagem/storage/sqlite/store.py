@@ -283,7 +283,7 @@ class SqliteStore(SqlStore):
         return sum(file.stat().st_size for file in files if file.exists())
 
     def flush(self) -> None:
-        self.exclusive(maintenance.checkpoint)
+        self.exclusive(maintenance.flush)
 
     def compact(self) -> bool:
         return self.exclusive(maintenance.compact)
