@@ -269,6 +269,25 @@ def test_a_call_that_needs_it_is_run_once_for_each_approval_of_a_person(runtime:
     assert refused(runtime, "tool_execute", call, asker).details["reason"] == "rejected"
 
 
+def test_a_call_that_is_refused_all_the_same_keeps_its_approval(tmp_path: Path) -> None:
+    given = {"name": "careful", "allow": ["calculator"], "approve": ["calculator"]}
+    asker = replace(BOB, tool_sets=frozenset({"careful"}))
+    poor = replace(asker, budget={"calls": 0, "per": "day"})
+    call = {"toolName": "calculator", "arguments": SUM}
+    with opened(tmp_path / "memory.db") as runtime:
+        runtime.call("toolset_define", given, ROOT)
+        id_ = refused(runtime, "tool_execute", call, poor).details["approvalId"]
+        runtime.call("approval_decide", {"id": id_, "decision": "approve"}, ROOT)
+
+        exceeded = refused(runtime, "tool_execute", call, poor)
+        worked = runtime.call("tool_execute", call, asker)
+        again = refused(runtime, "tool_execute", call, asker)
+
+    assert isinstance(exceeded, BudgetExceeded)
+    assert worked["result"]["result"] == 42
+    assert again.details["reason"] == "approval_needed"
+
+
 def test_what_waits_for_a_person_is_found_among_any_number_of_decisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

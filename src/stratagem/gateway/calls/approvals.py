@@ -54,15 +54,18 @@ class CallApprovals:
 
     foundation: Foundation
 
-    def use(
+    def require(
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
         caller: Caller,
         *,
+        uses: bool,
         why: str | None = None,
     ) -> None:
-        """Use up the approval of a call, or ask for it; `why` is told to whoever waits.
+        """Require the approval of a call, or ask for it; `why` is told to whoever waits.
+
+        `uses` it up: the same call needs another one afterwards.
 
         Raises:
             PermissionDenied: A person has not approved it yet, or has rejected it.
@@ -76,7 +79,8 @@ class CallApprovals:
             if asked is None or self._is_over(asked, now):
                 asked = self._ask(transaction, tool, arguments, caller, id_)
             elif asked["state"] == "approved":
-                self._append(transaction, names.APPROVAL_USED, {"id": id_}, id_)
+                if uses:
+                    self._append(transaction, names.APPROVAL_USED, {"id": id_}, id_)
                 return None
             return asked
 

@@ -250,11 +250,12 @@ class Executor:
         await self._check_arguments(state, tool)
         # Before the cache is read: it may hold a result that this caller may not see.
         self._check_operation(tool, state.arguments, state)
-        await parts.rights.approve(state.admission, tool, state.arguments, call)
+        await self._require_approval(state, tool, uses=False)
         key = await self._cache_key(tool, state, view)
         if key is not None:
             found, kept = parts.cache.get(key)
             if found:
+                await self._require_approval(state, tool, uses=True)
                 state.cached = True
                 state.mcp = kept["mcp"]
                 result = kept["result"]
@@ -340,12 +341,18 @@ class Executor:
                 caller = replace(caller, read_only=True)
             self._parts.check_operation(tool.handler["operation"], arguments, caller)
 
+    async def _require_approval(self, state: _CallState, tool: Tool, *, uses: bool) -> None:
+        await self._parts.rights.require_approval(
+            state.admission, tool, state.arguments, state.call, uses=uses
+        )
+
     async def _begin(self, state: _CallState, tool: Tool, circuit: str) -> None:
         """Ask whether the tool may be run; a refusal is no evidence about the tool."""
         try:
             await self._parts.rights.charge(state.admission, tool, state.arguments)
             if state.call.begin is not None:
                 await state.call.begin(state.execution_id)
+            await self._require_approval(state, tool, uses=True)
         except BaseException:
             self._parts.breakers.leave(circuit)
             raise

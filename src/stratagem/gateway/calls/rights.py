@@ -91,15 +91,22 @@ class ToolRights:
             on_default=None if first is tool else first,
         )
 
-    async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
-        """Use the approval of a call that needs one.
+    async def require_approval(
+        self, admission: Admission, tool: Tool, arguments: Any, call: Call, *, uses: bool
+    ) -> None:
+        """Require the approval of a call that needs one, or ask for it.
+
+        `uses` it up, when the call is answered: one that is refused all the same keeps it.
 
         Raises:
             PermissionDenied: No person has approved it.
         """
-        if admission.approval and not call.caller.speaks_for_person("gateway"):
-            approvals = CallApprovals(self.foundation)
-            await asyncio.to_thread(approvals.use, tool, arguments, call.caller, why=admission.why)
+        if not admission.approval or call.caller.speaks_for_person("gateway"):
+            return
+        approvals = CallApprovals(self.foundation)
+        await asyncio.to_thread(
+            approvals.require, tool, arguments, call.caller, why=admission.why, uses=uses
+        )
 
     async def charge(self, admission: Admission, tool: Tool, arguments: Any) -> None:
         """Charge a call that is about to be run.
