@@ -179,6 +179,43 @@ def test_a_limited_token_is_told_of_no_other_tool(runtime: Runtime) -> None:
     assert [each.code for each in (help_, one, compared)] == ["tool_not_found"] * 3
 
 
+def test_a_limited_token_sees_nothing_of_what_others_do_with_other_tools(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"Sum": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    hidden = pipeline_tool("payroll", "calculator", {}, inputSchema=schema)
+    listings = (
+        "tool_executions",
+        "breakers_list",
+        "auto_correction_patterns",
+        "auto_correction_insights",
+        "auto_correction_circuits",
+    )
+    with opened(tmp_path / "memory.db") as runtime:
+        runtime.call("toolset_define", {"name": "sums", "allow": ["calc*"]}, ROOT)
+        runtime.call("tool_register", hidden, ANN)
+        # Corrected to `Sum`, and then the tool fails.
+        call = {"toolName": "payroll", "arguments": {"sum": "1"}}
+        errors = [refused(runtime, "tool_execute", call, ANN) for _ in range(5)]
+        refused(runtime, "tool_execute", {**call, "arguments": {}}, LIMITED)
+        one = {"executionId": errors[-1].details["executionId"]}
+
+        told = {name: str(runtime.call(name, {}, LIMITED)) for name in listings}
+        shown = {name: str(runtime.call(name, {}, BOB)) for name in listings}
+        calls = runtime.call("tool_executions", {}, LIMITED)["executions"]
+        unknown = refused(runtime, "tool_executions", one, LIMITED)
+        facts = runtime.call("tool_executions", one, BOB)["executions"]
+
+    named = {name for name, answer in shown.items() if "payroll" in answer}
+    assert named >= {"tool_executions", "auto_correction_patterns", "auto_correction_circuits"}
+    # Its own attempt, which was refused, is its own.
+    assert {name for name, answer in told.items() if "payroll" in answer} == {"tool_executions"}
+    assert {each["caller"] for each in calls if each["tool"] == "payroll"} == {"token:bob"}
+    assert (unknown.code, len(facts)) == ("execution_not_found", 1)
+
+
 def test_no_other_name_of_a_tool_gets_round_a_set(runtime: Runtime) -> None:
     def named(name: str, builtin: str) -> dict[str, Any]:
         handler = {"type": "builtin", "name": builtin}
@@ -532,6 +569,14 @@ def test_a_limited_token_hears_of_no_other_tool(served: House) -> None:
 
     eventually(lambda: len(heard["root"]) == 6 and len(heard["bob"]) >= 3)
     assert heard["bob"] == ["calculation"] * 3
+
+
+def test_a_limited_token_follows_no_other_tool(served: House) -> None:
+    metrics = [served.client(name).get("/metrics").status_code for name in ("root", "bob")]
+    followed = served.open_socket("bob").call("auto_correction:subscribe", {}, timeout=60)
+
+    assert metrics == [200, 403]
+    assert followed["error"]["code"] == "PERMISSION_DENIED"
 
 
 def test_a_virtual_server_has_the_tools_of_its_set_and_no_others(served: House) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeVar, cast
@@ -12,8 +12,14 @@ from typing import Any, TypeVar, cast
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments
-from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
-from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, View
+from stratagem.errors import (
+    ExecutionNotFound,
+    MissingRequired,
+    PermissionDenied,
+    StratagemError,
+    ValidationFailed,
+)
 from stratagem.gateway import inputs, names
 from stratagem.gateway.calls import history, result_cache
 from stratagem.gateway.calls.answers import (
@@ -465,6 +471,10 @@ class Gateway:
             view = self._foundation.views.view(reader, self._branch(given.branch))
             if given.execution_id is not None:
                 record = history.find(reader, view, given.execution_id)
+                if not self._may_know(reader, view, record):
+                    raise ExecutionNotFound(
+                        f"There is no execution {given.execution_id!r}.", field="executionId"
+                    )
                 return {"executions": [_visible_to(self._caller, record)]}
             tool = given.tool_id
             if tool is not None:
@@ -484,7 +494,8 @@ class Gateway:
             if not page and tool is not None and given.cursor is None:
                 # Calls of a tool that was removed are still there; of one that never was, none.
                 self._registry.find(reader, view, tool)
-        answer: ExecutionPage = {"executions": [_visible_to(self._caller, each) for each in page]}
+            shown = [each for each in page if self._may_know(reader, view, each)]
+        answer: ExecutionPage = {"executions": [_visible_to(self._caller, each) for each in shown]}
         if following is not None:
             answer["next"] = str(following)
         return answer
@@ -543,7 +554,19 @@ class Gateway:
             known = shown.get(each["toolName"])
             if known is None or known["status"] != "open":
                 shown[each["toolName"]] = each
-        return {"breakers": [shown[name] for name in sorted(shown)]}
+        listed = await self._foundation.read_async(lambda: self._known_breakers(shown))
+        return {"breakers": [shown[name] for name in listed]}
+
+    def _known_breakers(self, every: Iterable[str]) -> Sequence[str]:
+        """Return the breakers of tools that the caller may know of."""
+        reader = self._foundation.store.reader()
+        view = self._foundation.views.view(reader, DEFAULT_BRANCH)
+        # One of a tool whose callers choose the host is named by both.
+        return [
+            name
+            for name in sorted(every)
+            if self._registry.knows(reader, view, name.partition(" ")[0])
+        ]
 
     async def reset_breaker(self, given: inputs.BreakerResetInput) -> BreakerReset:
         """Close the breaker of a tool, whose service works again."""
@@ -556,6 +579,11 @@ class Gateway:
         return {"toolName": given.tool_name, "reset": reset or noted}
 
     # --- inside
+
+    def _may_know(self, reader: Reader, view: View, record: ExecutionRecord) -> bool:
+        """Whether the caller may know of a call: of its own, and of those of tools it is shown."""
+        own = record["caller"] == self._caller.actor
+        return own or self._registry.knows(reader, view, record["tool"])
 
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch

@@ -127,6 +127,15 @@ class Outcomes:
 
         return Outcomes(start, end, within(self.held), within(self.fell), within(self.refused))
 
+    def of_tools(self, is_shown: Callable[[str], bool]) -> Outcomes:
+        """Return the outcomes of some tools."""
+
+        def shown(rows: list[_RecordT]) -> list[_RecordT]:
+            return [row for row in rows if is_shown(row["tool"])]
+
+        held, fell, refused = shown(self.held), shown(self.fell), shown(self.refused)
+        return Outcomes(self.start, self.end, held, fell, refused, self.truncated)
+
 
 def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
     """Read what a view shows of the corrections since a time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -95,6 +95,10 @@ class LearningService:
     def _tool(self, name: str, branch: str | None) -> Tool:
         with self._foundation.store.snapshot() as reader:
             return self._parts.registry.find(reader, self._view(reader, branch), name)
+
+    def _shown(self, reader: Reader, view: View) -> Callable[[str], bool]:
+        """Return what says whether the caller may know of a tool."""
+        return lambda name: self._parts.registry.knows(reader, view, name)
 
     def _now(self) -> str:
         return moments.iso(self._foundation.store.now())
@@ -418,7 +422,7 @@ class CorrectionAnalysis(LearningService):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             start = max(0, view.time - length)
-            outcomes = read_outcomes(reader, view, start)
+            outcomes = read_outcomes(reader, view, start).of_tools(self._shown(reader, view))
             learned = count_new_lessons(reader, view, start)
             deprecated = self._deprecated_patterns(reader, view, outcomes)
         trends = insights.trends(outcomes, self._foundation.views.zone)
@@ -643,6 +647,7 @@ class PatternAdministration(LearningService):
                 for each in (*_learned_patterns(reader, view), *_built_in_patterns(reader, view))
                 if each["usageCount"] >= given.min_usage
                 and given.tool_name in {None, each["toolName"]}
+                and self._parts.registry.knows(reader, view, each["toolName"])
             ]
         found.sort(key=lambda each: (-each["usageCount"], each["patternId"]))
         return {"patterns": found, "total": len(found)}
@@ -654,9 +659,15 @@ class PatternAdministration(LearningService):
     async def _circuits(self, given: inputs.CircuitsInput) -> answers.CorrectionBreakers:
         if given.action == "reset":
             return self._reset(given)
-        return {"circuitBreakers": self._breakers()}
+        shown = await self._foundation.read_async(self._shown_breakers)
+        return {"circuitBreakers": shown}
 
     # --- inside
+
+    def _shown_breakers(self) -> list[answers.CorrectionBreaker]:
+        reader = self._foundation.store.reader()
+        is_shown = self._shown(reader, self._view(reader, None))
+        return [each for each in self._breakers() if is_shown(each["toolName"])]
 
     def _breakers(self) -> list[answers.CorrectionBreaker]:
         breakers, now = self._corrector.breakers, self._foundation.store.now()

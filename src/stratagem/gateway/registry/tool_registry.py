@@ -128,6 +128,10 @@ class Registry:
         """Whether the caller that this registry is limited to may know of a tool."""
         return True
 
+    def knows(self, _reader: Reader, _view: View, _name: str) -> bool:
+        """Whether the caller that this registry is limited to may know of a tool, by its name."""
+        return True
+
     def get(self, reader: Reader, view: View, name: str) -> Tool | None:
         """Return a tool by its name or id, if the view shows one.
 
@@ -365,6 +369,9 @@ class _LimitedRegistry(Registry):
 
     def shows(self, tool: Tool) -> bool:
         return any(each.has(tool) for each in self._sets)
+
+    def knows(self, reader: Reader, view: View, name: str) -> bool:
+        return self.get(reader, view, name) is not None
 
     def get(self, reader: Reader, view: View, name: str) -> Tool | None:
         found = super().get(reader, view, name)

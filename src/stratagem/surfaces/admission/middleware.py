@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stratagem.access.oauth import challenge, resource_metadata
 from stratagem.access.oauth.metadata import METADATA_PATH
 from stratagem.errors import PermissionDenied, RateLimited, StratagemError
+from stratagem.gateway.registry.tool_sets import refuse_limited
 from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.admission.stream_expiry import serve_while_authenticated
 from stratagem.surfaces.serving.console_paths import LIVE_PATH, is_console_path, is_open_path
@@ -168,6 +169,7 @@ class AuthenticationMiddleware:
     def _check_metrics(self, principal: Principal) -> None:
         caller = self._authenticator.new_caller(principal, "rest")
         caller.require("gateway", "read", "reading the metrics")
+        refuse_limited(caller, "reading the metrics, which are those of all tools")
         if caller.workspace is not None:
             raise PermissionDenied("The metrics are those of the server's own workspace.")
 

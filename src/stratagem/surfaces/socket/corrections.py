@@ -14,6 +14,7 @@ import orjson
 
 from stratagem.deferred_tuples import NamedTuple
 from stratagem.errors import InvalidInput
+from stratagem.gateway.registry.tool_sets import refuse_limited
 from stratagem.operation import Caller
 from stratagem.surfaces.socket.events import SocketEvent
 
@@ -110,6 +111,7 @@ class Subscriptions:
         twice of an agent whose corrections it hears as one of all.
         """
         caller.require("gateway", "read", "hearing of corrections")
+        refuse_limited(caller, "hearing of corrections of all tools")
         agent, metrics = _agent(data), _metrics(data)
         for room in self._subscribed_rooms(client, caller.workspace):
             await self._move(client, room, _Room(room.workspace, room.agent, metrics))
