@@ -130,10 +130,10 @@ class Outcomes:
     def of_tools(self, is_shown: Callable[[str], bool]) -> Outcomes:
         """Return the outcomes of some tools."""
 
-        def shown(rows: list[_RecordT]) -> list[_RecordT]:
+        def select(rows: list[_RecordT]) -> list[_RecordT]:
             return [row for row in rows if is_shown(row["tool"])]
 
-        held, fell, refused = shown(self.held), shown(self.fell), shown(self.refused)
+        held, fell, refused = select(self.held), select(self.fell), select(self.refused)
         return Outcomes(self.start, self.end, held, fell, refused, self.truncated)
 
 

@@ -96,7 +96,7 @@ class LearningService:
         with self._foundation.store.snapshot() as reader:
             return self._parts.registry.find(reader, self._view(reader, branch), name)
 
-    def _shown(self, reader: Reader, view: View) -> Callable[[str], bool]:
+    def _tool_filter(self, reader: Reader, view: View) -> Callable[[str], bool]:
         """Return what says whether the caller may know of a tool."""
         return lambda name: self._parts.registry.knows(reader, view, name)
 
@@ -422,7 +422,7 @@ class CorrectionAnalysis(LearningService):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             start = max(0, view.time - length)
-            outcomes = read_outcomes(reader, view, start).of_tools(self._shown(reader, view))
+            outcomes = read_outcomes(reader, view, start).of_tools(self._tool_filter(reader, view))
             learned = count_new_lessons(reader, view, start)
             deprecated = self._deprecated_patterns(reader, view, outcomes)
         trends = insights.trends(outcomes, self._foundation.views.zone)
@@ -642,12 +642,13 @@ class PatternAdministration(LearningService):
             view = self._view(reader, given.branch, given.as_of)
             if given.action == "backup":
                 return {"backup": self._backup(reader, view, given)}
+            is_shown = self._tool_filter(reader, view)
             found = [
                 each
                 for each in (*_learned_patterns(reader, view), *_built_in_patterns(reader, view))
                 if each["usageCount"] >= given.min_usage
                 and given.tool_name in {None, each["toolName"]}
-                and self._parts.registry.knows(reader, view, each["toolName"])
+                and is_shown(each["toolName"])
             ]
         found.sort(key=lambda each: (-each["usageCount"], each["patternId"]))
         return {"patterns": found, "total": len(found)}
@@ -666,7 +667,7 @@ class PatternAdministration(LearningService):
 
     def _shown_breakers(self) -> list[answers.CorrectionBreaker]:
         reader = self._foundation.store.reader()
-        is_shown = self._shown(reader, self._view(reader, None))
+        is_shown = self._tool_filter(reader, self._view(reader, None))
         return [each for each in self._breakers() if is_shown(each["toolName"])]
 
     def _breakers(self) -> list[answers.CorrectionBreaker]:
