@@ -358,6 +358,7 @@ MANIFEST: dict[str, str] = {
     "tool:status": "A disabled tool is not called, and a deprecated one is with a warning.",
     "tool:list": "Tools are listed by every filter, in pages.",
     "tool:branch": "Tools belong to a branch until it is merged.",
+    "tool:on-branch": "An operation that is called as a tool works on the branch of the call.",
     "tool:retry": "A registration that is sent again is made once.",
     "tool:help": "Help has what a model needs to call a tool.",
     "tool:schema-bounds": "A schema that makes more work than it looks like is refused.",

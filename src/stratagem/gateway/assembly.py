@@ -395,6 +395,7 @@ def _operations(
                     "operation": each.name,
                     "erases": each.irreversible,
                     "context": _context_place(schema_of(each.name)),
+                    "takesBranch": "branch" in schema_of(each.name).get("properties", {}),
                 },
                 "configuration": {"idempotent": each.read_only or each.idempotent},
             },

@@ -269,6 +269,27 @@ def test_a_branch_has_tools_of_its_own_until_it_is_merged(call: Call) -> None:
     assert call("tool_get", toolId="both")["tool"]["description"] == "Changed."
 
 
+@proves("tool:on-branch")
+def test_an_operation_that_is_called_as_a_tool_works_on_the_branch_of_the_call(call: Call) -> None:
+    def store(key: str, **more: Any) -> dict[str, Any]:
+        return {"tool": "strata_store", "arguments": {"key": key, "value": 1, **more}}
+
+    def branches_with(key: str) -> list[str]:
+        every = ("default", "trial", "other")
+        return [each for each in every if call("strata_recall", key=key, branch=each)["found"]]
+
+    for name in ("trial", "other"):
+        call("strata_branch", action="fork", name=name)
+    steps = [{"id": "a", **store("step")}, {"id": "b", **store("own", branch="other")}]
+    single = store("single")["arguments"]
+
+    call("tool_execute", toolName="strata_store", arguments=single, branch="trial")
+    call("tools_pipeline", name="p", steps=steps, branch="trial")
+
+    assert branches_with("single") == branches_with("step") == ["trial"]
+    assert branches_with("own") == ["other"]
+
+
 @proves("tool:retry")
 def test_a_registration_that_is_sent_again_is_made_once(call: Call) -> None:
     first = call("tool_register", **definition(), requestId="r-1")

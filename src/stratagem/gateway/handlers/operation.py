@@ -36,6 +36,9 @@ class OperationRunner:
         if place is not None and run.context:
             # The labels of the call, where the operation has a place for them.
             arguments.setdefault(place, dict(run.context))
+        if handler.get("takesBranch") and run.branch != run.caller.branch:
+            # The call names a branch, and the operation none of its own.
+            arguments.setdefault("branch", run.branch)
         return await self._call(handler["operation"], arguments, run.caller)
 
     async def close(self) -> None:
