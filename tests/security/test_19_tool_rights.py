@@ -306,6 +306,29 @@ def test_a_call_that_needs_it_is_run_once_for_each_approval_of_a_person(runtime:
     assert refused(runtime, "tool_execute", call, asker).details["reason"] == "rejected"
 
 
+def test_an_approval_is_for_the_branch_and_the_namespace_that_it_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    given = {"name": "careful", "allow": ["strata_*"], "approve": ["strata_store"]}
+    asker = replace(BOB, tool_sets=frozenset({"careful"}))
+    store = {"toolName": "strata_store", "arguments": {"key": "k", "value": "v"}}
+    with opened(tmp_path / "memory.db") as runtime:
+        runtime.call("toolset_define", given, ROOT)
+        runtime.call("strata_branch", {"action": "fork", "name": "trial"}, ROOT)
+        on_trial = {**store, "branch": "trial"}
+        id_ = refused(runtime, "tool_execute", on_trial, asker).details["approvalId"]
+        [waiting] = runtime.call("approvals_list", {}, ROOT)["approvals"]
+        runtime.call("approval_decide", {"id": id_, "decision": "approve"}, ROOT)
+
+        elsewhere = refused(runtime, "tool_execute", store, asker)
+        other = refused(runtime, "tool_execute", on_trial, replace(asker, namespace="other"))
+        worked = runtime.call("tool_execute", on_trial, asker)
+
+    assert (waiting["branch"], waiting["namespace"]) == ("trial", "default")
+    assert {each.details["reason"] for each in (elsewhere, other)} == {"approval_needed"}
+    assert worked["result"]["status"] == "created"
+
+
 def test_a_call_that_is_refused_all_the_same_keeps_its_approval(tmp_path: Path) -> None:
     given = {"name": "careful", "allow": ["calculator"], "approve": ["calculator"]}
     asker = replace(BOB, tool_sets=frozenset({"careful"}))

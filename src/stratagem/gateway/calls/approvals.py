@@ -2,7 +2,7 @@
 
 A call that needs it is refused, and noted with its arguments; a person decides; the same call by
 the same caller is then run once. An approval is for one revision of a tool with exactly these
-arguments.
+arguments, on one branch and in one namespace.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import PermissionDenied, RateLimited, ResourceNotFound, ValidationFailed
 from stratagem.gateway import names
+from stratagem.gateway.calls.call import Call
 from stratagem.gateway.registry.answers import Approval
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
@@ -41,6 +42,8 @@ class _Asked(TypedDict):
     tool: str
     caller: str
     arguments: Any
+    branch: NotRequired[str]
+    namespace: NotRequired[str]
     askedAt: int
     state: Literal["waiting", "approved", "rejected"]
     decidedAt: NotRequired[int]
@@ -58,7 +61,7 @@ class CallApprovals:
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
-        caller: Caller,
+        call: Call,
         *,
         uses: bool,
         why: str | None = None,
@@ -71,13 +74,13 @@ class CallApprovals:
             PermissionDenied: A person has not approved it yet, or has rejected it.
             RateLimited: The caller has asked for too many that are undecided.
         """
-        id_ = _id_of(tool, arguments, caller)
+        id_ = _id_of(tool, arguments, call)
 
         def work(transaction: Transaction) -> _Asked | None:
             asked = self._read(transaction, id_)
             now = self.foundation.store.now()
             if asked is None or self._is_over(asked, now):
-                asked = self._ask(transaction, tool, arguments, caller, id_)
+                asked = self._ask(transaction, tool, arguments, call, id_)
             elif asked["state"] == "approved":
                 if uses:
                     self._append(transaction, names.APPROVAL_USED, {"id": id_}, id_)
@@ -131,9 +134,10 @@ class CallApprovals:
         transaction: Transaction,
         tool: Tool,
         arguments: Mapping[str, Any],
-        caller: Caller,
+        call: Call,
         id_: str,
     ) -> _Asked:
+        caller = call.caller
         every = self._every(transaction)
         self._forget_old(transaction, every)
         waiting = [
@@ -151,6 +155,8 @@ class CallApprovals:
             "tool": tool.name,
             "caller": caller.actor,
             "arguments": mask_json(dict(arguments), self.foundation.redaction),
+            "branch": call.branch,
+            "namespace": caller.namespace,
             "askedAt": self.foundation.store.now(),
             "state": "waiting",
         }
@@ -199,8 +205,9 @@ class CallApprovals:
         transaction.append(view.branch, [Draft(kind, content, names.APPROVALS, id_)])
 
 
-def _id_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> str:
-    meant = [caller.actor, tool.id, tool.revision, arguments]
+def _id_of(tool: Tool, arguments: Mapping[str, Any], call: Call) -> str:
+    place = [call.branch, call.caller.namespace]
+    meant = [call.caller.actor, tool.id, tool.revision, arguments, *place]
     digest = sha256(orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return f"call_{digest[:24]}"
 
@@ -213,6 +220,8 @@ def _entry(asked: _Asked) -> Approval:
         "state": asked["state"],
         "caller": asked["caller"],
         "arguments": asked["arguments"],
+        "branch": asked.get("branch", _BRANCH),
+        "namespace": asked.get("namespace", "default"),
         "askedAt": moments.iso(asked["askedAt"]),
     }
 

@@ -105,7 +105,7 @@ class ToolRights:
             return
         approvals = CallApprovals(self.foundation)
         await asyncio.to_thread(
-            approvals.require, tool, arguments, call.caller, why=admission.why, uses=uses
+            approvals.require, tool, arguments, call, why=admission.why, uses=uses
         )
 
     async def charge(self, admission: Admission, tool: Tool, arguments: Any) -> None:

@@ -609,7 +609,8 @@ class RemovedToolSet(TypedDict):
 class Approval(TypedDict):
     """Something that waits for a person: a call, or a changed definition of a tool.
 
-    Of a definition `differences` has what was approved beside what the server says now.
+    `branch` and `namespace` are where a call works that names no others. Of a definition
+    `differences` has what was approved beside what the server says now.
     """
 
     id: str
@@ -618,6 +619,8 @@ class Approval(TypedDict):
     state: Literal["waiting", "approved", "rejected"]
     caller: NotRequired[str]
     arguments: NotRequired[Any]
+    branch: NotRequired[str]
+    namespace: NotRequired[str]
     askedAt: NotRequired[str]
     server: NotRequired[str]
     isNew: NotRequired[bool]

@@ -23,7 +23,10 @@ def show_approvals(console: Console, answer: ApprovalList) -> None:
     for each in answer["approvals"]:
         console.print(printable(f"{each['id']}  {each['kind']} of {each['tool']}: {each['state']}"))
         if each["kind"] == "call":
-            console.print(printable(f"  by {each['caller']}, {each['askedAt']}"), style="dim")
+            place = f"on branch {each['branch']}, namespace {each['namespace']}"
+            console.print(
+                printable(f"  by {each['caller']}, {each['askedAt']}, {place}"), style="dim"
+            )
             console.print(printable(json_text(each["arguments"], indented=True)), soft_wrap=True)
         else:
             _show_definition(console, each)
