@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
@@ -450,6 +450,35 @@ def test_broken_messages_of_sockets_are_logged_by_the_servers_own_log_only(guard
 
     assert logging.getLogger("engineio.server").handlers == []
     assert logging.getLogger("socketio.server").handlers == []
+
+
+@pytest.mark.parametrize("sent", ["", "9x", "x", "b!"])
+def test_what_is_no_packet_ends_a_socket_and_is_no_defect(
+    guarded: House, opened: ExitStack, sent: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    handshake = "/socket.io/?EIO=4&transport=polling"
+    session = json.loads(guarded.client().get(handshake).text[1:])["sid"]
+    socket_ = unknown_websocket(guarded, opened)
+    assert str(socket_.recv(timeout=60)).startswith("0")
+
+    socket_.send(sent)
+    polled = guarded.client().post(f"{handshake}&sid={session}", content=sent.encode())
+    with pytest.raises(ConnectionClosed):
+        socket_.recv(timeout=60)
+
+    assert polled.status_code == 400
+    assert not [each for each in server_log(caplog) if each.exc_info]
+
+
+def test_an_event_with_several_values_is_answered(guarded: House) -> None:
+    client = guarded.open_socket("alice")
+
+    several = client.call("mcp:tools:list", ({"limit": 1}, {}), timeout=60)
+    unknown = client.call("mcp:nothing", ({}, {}), timeout=60)
+
+    assert several["error"]["code"] == "VALIDATION_ERROR"
+    assert "one JSON object, not 2 values" in several["error"]["message"]
+    assert unknown["error"]["code"] == "TOOL_NOT_FOUND"
 
 
 def test_sockets_of_nobody_known_keep_no_browser_out(guarded: House, opened: ExitStack) -> None:

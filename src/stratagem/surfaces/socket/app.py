@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from typing import Any, Final
@@ -39,6 +39,7 @@ from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.bounded_server import (
     BoundedPosts,
     BoundedServer,
+    KnownPackets,
     TooDeepData,
     WebsocketsOnly,
 )
@@ -97,7 +98,7 @@ class Sockets:
 
     def application(self) -> ASGIApp:
         """Return the server as an ASGI application."""
-        app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=SOCKETS_PATH)
+        app: ASGIApp = KnownPackets(socketio.ASGIApp(self._server, socketio_path=SOCKETS_PATH))
         if not self._polls:
             return WebsocketsOnly(app)
         return BoundedPosts(app, self._server.is_authenticated)
@@ -139,7 +140,7 @@ class Sockets:
         """Answer an event: with another event, and by acknowledging it."""
         self._known_events.append(name)
 
-        async def handle(client: str, data: Any = None) -> Answer:
+        async def handle(client: str, *data: Any) -> Answer:
             return await self._answer(name, work, reply, client, data)
 
         self._server.on(name, handle)
@@ -158,12 +159,12 @@ class Sockets:
                 else "docs/gateway.md lists them.",
             )
 
-        return await self._answer(shown, refuse, None, client, data[0] if data else None)
+        return await self._answer(shown, refuse, None, client, data[:1])
 
     async def _answer(
-        self, name: str, work: Work, reply: str | None, client: str, data: Any
+        self, name: str, work: Work, reply: str | None, client: str, data: Sequence[Any]
     ) -> Answer:
-        request = _request_of(data)
+        request = _request_of(next(iter(data), None))
         try:
             given = _check_object(data)
             principal = await self._reauthenticate(client)
@@ -432,7 +433,10 @@ def _run_soon(work: Awaitable[None]) -> None:
     task.add_done_callback(_BACKGROUND.discard)
 
 
-def _check_object(data: Any) -> Mapping[str, Any]:
+def _check_object(given: Sequence[Any]) -> Mapping[str, Any]:
+    if len(given) > 1:
+        raise InvalidInput(f"An event has one JSON object, not {len(given)} values.")
+    data = next(iter(given), None)
     if data is None:
         return {}
     if isinstance(data, TooDeepData):

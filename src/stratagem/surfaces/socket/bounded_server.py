@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import orjson
 import socketio
 from engineio.packet import Packet
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.deferred_dataclasses import dataclass
@@ -26,7 +26,14 @@ from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import prepend_message
 from stratagem.surfaces.serving.responses import error_response
 
-__all__ = ["BoundedJson", "BoundedPosts", "BoundedServer", "TooDeepData", "WebsocketsOnly"]
+__all__ = [
+    "BoundedJson",
+    "BoundedPosts",
+    "BoundedServer",
+    "KnownPackets",
+    "TooDeepData",
+    "WebsocketsOnly",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +43,9 @@ _EVENT_NAME: Final = re.compile(rb'\s*+\[\s*+("(?:[^"\\]|\\.){0,200}")')
 _BINARY: Final = ("5", "6")
 # The longest of the layer below says which transports there are.
 _PACKET_CHARS_MAX: Final = 4_096
+# What its packets begin with. It fails on others, and logs each failure with a traceback.
+_PACKET_TYPES: Final = frozenset("0123456")
+_UNKNOWN_PACKET: Final = re.compile(rb"(?:\A|\x1e)(?![0-6])")
 # Names of handlers that the library calls itself. An event of a client with such a name would reach
 # them with forged data: another address, another socket, a disconnection that never happened.
 _RESERVED_NAMES: Final = frozenset({*socketio.AsyncServer.reserved_events, "*"})
@@ -230,14 +240,47 @@ class BoundedPosts:
                 error = RequestTooLarge(f"The body is larger than {most:,} bytes.", limit=most)
                 await error_response(error, enveloped=True)(scope, receive, send)
                 return
+        body = b"".join(parts)
+        if not _is_of_packets(body):
+            error = InvalidInput("The body is not one of Socket.IO's packets.")
+            await error_response(error, enveloped=True)(scope, receive, send)
+            return
         await self._app(
-            scope, prepend_message({"type": "http.request", "body": b"".join(parts)}, receive), send
+            scope, prepend_message({"type": "http.request", "body": body}, receive), send
         )
 
     def _bytes_max(self, scope: Scope) -> int:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         authenticated = any(map(self._is_authenticated, query.get("sid", ())))
         return limits.REQUEST_BYTES_MAX if authenticated else limits.UNKNOWN_SOCKET_BYTES_MAX
+
+
+def _is_of_packets(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return _UNKNOWN_PACKET.search(body) is None
+
+
+class KnownPackets:
+    """Ends a websocket that sends what is no packet."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+        async def receive_packet() -> Message:
+            message = await receive()
+            text = message.get("text")
+            if text is not None and text[:1] not in _PACKET_TYPES:
+                return {"type": "websocket.disconnect", "code": 1002}
+            return message
+
+        is_websocket = scope["type"] == "websocket"
+        await self._app(scope, receive_packet if is_websocket else receive, send)
 
 
 class WebsocketsOnly:
