@@ -242,8 +242,8 @@ class BoundedPosts:
                 return
         body = b"".join(parts)
         if not _is_of_packets(body):
-            error = InvalidInput("The body is not one of Socket.IO's packets.")
-            await error_response(error, enveloped=True)(scope, receive, send)
+            fault = InvalidInput("The body is not one of Socket.IO's packets.")
+            await error_response(fault, enveloped=True)(scope, receive, send)
             return
         await self._app(
             scope, prepend_message({"type": "http.request", "body": body}, receive), send
