@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -125,6 +126,24 @@ def test_children_that_are_forked_among_busy_threads_store_and_search(tmp_path: 
         told = list(process.hear_rest())
 
     assert told == [*[0] * 8, []]
+
+
+_READING_HOOK = """
+import os, sys
+os.register_at_fork(before=lambda: db.memory.recall("city"))
+import stratagem
+db = stratagem.open(sys.argv[1], embedder="none")
+if not os.fork():
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_who_forks_may_read_until_then(tmp_path: Path) -> None:
+    # Its hook is called after ours, which are registered by the import.
+    command = [sys.executable, "-c", _READING_HOOK, str(tmp_path / "memory.db")]
+
+    assert subprocess.run(command, check=False, timeout=60).returncode == 0
 
 
 def close_before_the_child(tell: Voice, path: str) -> None:

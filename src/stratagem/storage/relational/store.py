@@ -239,8 +239,8 @@ _forking: set[int] = set()
 
 
 def await_forks() -> None:
-    """Wait until nobody is about to fork: called before the driver is."""
-    while _forking:
+    """Wait until no other thread is about to fork: called before the driver is."""
+    while _forking and _forking != {threading.get_ident()}:
         sleep(_POLL_SECONDS)
 
 
