@@ -107,7 +107,7 @@ _EXIT_CODE: Final = re.compile(
 # What Codex and Gemini CLI write above and below what a command printed.
 _ABOVE: Final = re.compile(
     r"(?:(?:Exit code|Wall time|Chunk ID|Process exited with code|Total output lines"
-    r"|Original token count)\b[^\n]*+\n)++Output:\n"
+    r"|Original token count)\b[^\n]*+\n)+Output:\n"
     r"|(?:Command: (?s:.{0,4000}?)\nDirectory: [^\n]*+\n)?"
     r"(?:Output|Stdout): (?:\(empty\)\nStderr: )?"
 )

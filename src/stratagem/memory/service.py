@@ -682,7 +682,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
         event: Annotated[
             str, Param("Label: observation, decision, message", aliases=_EVENT_ALIASES)
         ],
-        data: Annotated[Any, Param("Any JSON, or {role, content}", aliases=_DATA_ALIASES)],
+        data: Annotated[Any, Param("JSON, or {role, content}", aliases=_DATA_ALIASES)],
         *,
         namespace: Namespace = None,
         tags: Tags = None,

@@ -793,7 +793,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             event: Label: observation, decision, message.
-            data: Any JSON, or {role, content}.
+            data: JSON, or {role, content}.
             namespace: The group that a key belongs to; the caller's by default.
             tags: Labels to filter a search by.
             session: Conversation id.
@@ -1736,7 +1736,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             event: Label: observation, decision, message.
-            data: Any JSON, or {role, content}.
+            data: JSON, or {role, content}.
             namespace: The group that a key belongs to; the caller's by default.
             tags: Labels to filter a search by.
             session: Conversation id.
