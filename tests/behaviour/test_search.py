@@ -187,7 +187,7 @@ def test_an_earlier_version_that_matches_better_is_named(call: Call, clock: Cloc
     note = call.search(query="why was Stripe rejected")["note"]
 
     assert note == (
-        "An earlier version of 'payments' matches better: strata_history with key 'payments' and "
+        "An earlier version of 'payments' matches more of the query: strata_history with key 'payments' and "
         "namespace 'default' shows it."
     )
     assert "'build'" in call.search(query="TestReserve")["note"]
@@ -225,7 +225,7 @@ def test_what_another_branch_has_is_named_with_that_branch(call: Call) -> None:
     note = call.search(query="when does the quokka open")["note"]
 
     assert note.endswith(
-        "On the branch 'trial' 'zoo' matches better: strata_recall with key 'zoo' and namespace "
+        "On the branch 'trial' 'zoo' matches more of the query: strata_recall with key 'zoo' and namespace "
         "'default' and branch 'trial' shows it."
     )
     assert f"'@{logged}'" in call.search(query="wombats")["note"]

@@ -73,9 +73,11 @@ class SessionFiles:
             os.makedirs(folder, 0o700, exist_ok=True)
             os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
-            age = now() - os.path.getmtime(mark)
-            os.utime(mark)
-            return abs(age) < _REPEAT_SECONDS
+            # Another process may remove old marks meanwhile.
+            with suppress(OSError):
+                age = now() - os.path.getmtime(mark)
+                os.utime(mark)
+                return abs(age) < _REPEAT_SECONDS
         except OSError:
             # Where nothing can be written, nothing is written twice either.
             return False

@@ -160,13 +160,13 @@ def say_earlier(key: str, namespace: str, branch: str | None, *, is_hit: bool) -
     history = f"strata_history with key {key!r} and namespace {namespace!r}{on}"
     if is_hit:
         return f"{key!r} was changed: {history} shows what it said before."
-    return f"An earlier version of {key!r} matches better: {history} shows it."
+    return f"An earlier version of {key!r} matches more of the query: {history} shows it."
 
 
 def say_on_branch(key: str, namespace: str, branch: str) -> str:
     """Say that another branch shows what matches better, and what reads it."""
     read = f"strata_recall with key {key!r} and namespace {namespace!r} and branch {branch!r}"
-    return f"On the branch {branch!r} {key!r} matches better: {read} shows it."
+    return f"On the branch {branch!r} {key!r} matches more of the query: {read} shows it."
 
 
 def has_word(query: str) -> bool:
