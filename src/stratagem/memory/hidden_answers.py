@@ -25,7 +25,7 @@ from stratagem.memory.models import Hit
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Index
 from stratagem.storage.contract import EventContent, Reader
-from stratagem.storage.views import Views
+from stratagem.storage.views import Views, other_branches
 
 __all__ = ["HiddenAnswer", "asks_what_was", "find_changed_hit", "find_hidden_answer"]
 
@@ -151,11 +151,7 @@ def _was_replaced(reader: Reader, views: Views, view: View, event: EventContent)
 
 def _branch_with(reader: Reader, views: Views, view: View, event: EventContent) -> str | None:
     """Return a live branch that shows a text, the newest of those that do."""
-    others = (
-        branch.name
-        for branch in reversed(reader.branches.all())
-        if branch.deleted_sequence is None and branch.id != view.branch.id
-    )
+    others = (branch.name for branch in other_branches(reader.branches, view.branch))
     return next(
         (
             name

@@ -26,6 +26,7 @@ from stratagem.parameters import AsOf, BranchName, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, Version
 from stratagem.storage.listing import ListingReader
+from stratagem.storage.views import other_branches
 
 __all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys"]
 
@@ -80,7 +81,7 @@ class Misses(BoundSystem):
             if not versions and as_of is not None:
                 self._explain_by_future(reader, miss, view, space)
             elif not versions:
-                miss.branches = _other_branches(reader, view, space, key) or None
+                miss.branches = _branches_with(reader, view, space, key) or None
             near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_READ)
             miss.id_of = self._kind_with_id(reader, view, key)
@@ -186,15 +187,11 @@ def explain_several(
     ]
 
 
-def _other_branches(reader: Reader, view: View, space: Space, key: str) -> list[str]:
+def _branches_with(reader: Reader, view: View, space: Space, key: str) -> list[str]:
     """Return other live branches which show an entry under a key: `default`, then the newest."""
     if not reader.records.subjects(space, [key]):
         return []
-    live = [
-        branch
-        for branch in reversed(reader.branches.all())
-        if branch.deleted_sequence is None and branch.id != view.branch.id
-    ]
+    live = other_branches(reader.branches, view.branch)
     live.sort(key=lambda branch: branch.name != DEFAULT_BRANCH)
     shown = (
         branch.name

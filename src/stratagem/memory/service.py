@@ -435,10 +435,10 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
             page = found.read(skip, k, others)
             absent = () if skip else self._find_absent_words(reader, scope.query, ranking)
             looks_back = not skip and ENTRY in kinds and not scope.tags
-            earlier = self._say_earlier(reader, view, scope, rarity, page) if looks_back else None
-            return _Found(page, ranking, absent, earlier)
+            hidden = self._say_hidden(reader, view, scope, rarity, page) if looks_back else None
+            return _Found(page, ranking, absent, hidden)
 
-    def _say_earlier(
+    def _say_hidden(
         self,
         reader: Reader,
         view: View,
@@ -489,15 +489,15 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
     ) -> str | None:
         """Return what may help where there is no hit, and what else is to be known of a page."""
         said = []
-        page, ranking, absent, earlier = answer
+        page, ranking, absent, hidden = answer
         if page.ended_at is not None:
             said.append(say_end(page.ended_at))
         elif is_first and not page.hits:
             said += self._say_nothing(scope, kinds, page.nearest)
         elif absent:
             said.append(say_absent(absent))
-        if earlier is not None:
-            said.append(earlier)
+        if hidden is not None:
+            said.append(hidden)
         is_plain = is_first and kinds == {ENTRY, EVENT} and not others
         if is_plain and page.hits and asks_for_fix(scope.query):
             said += say_kinds_that_match(self._kinds_that_match(scope, ["incident"]))
@@ -988,13 +988,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces, Overviews)
 class _Found(NamedTuple):
     """A page of hits, how those of memory were found, and the names asked for that no text has.
 
-    `earlier` says which earlier version of an entry may have been asked for.
+    `hidden` says which earlier version, or which other branch, may have been asked for.
     """
 
     page: hits.Page
     ranking: Ranking
     absent: Sequence[str]
-    earlier: str | None
+    hidden: str | None
 
 
 class _SearchScope(NamedTuple):

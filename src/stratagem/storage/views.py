@@ -27,7 +27,7 @@ from stratagem.engine.values import check_text
 from stratagem.errors import BranchNotFound, TransactionEnded, ValidationFailed
 from stratagem.storage.contract import BranchReader, LogReader, Reader, Store
 
-__all__ = ["Views", "find_branch", "is_another"]
+__all__ = ["Views", "find_branch", "is_another", "other_branches"]
 
 _RESOLVED_MAX = 10_000
 
@@ -146,6 +146,15 @@ def is_another(branch: Branch, name: str) -> bool:
 
 def _is_other_id(branch: int, name: str) -> bool:
     return isinstance(name, CurrentBranch) and branch != name.id
+
+
+def other_branches(branches: BranchReader, branch: Branch) -> list[Branch]:
+    """Return the live branches beside one, the newest first."""
+    return [
+        each
+        for each in reversed(branches.all())
+        if each.deleted_sequence is None and each.id != branch.id
+    ]
 
 
 def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> Branch:
